@@ -1,0 +1,1 @@
+# Every migration and function file is compiled into the binary.

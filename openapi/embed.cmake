@@ -1,0 +1,1 @@
+# The OpenAPI document is served as it is written here.
