@@ -11,7 +11,6 @@
 enum {
     KEY_SLOTS = 512,     // twice CALL_OPERATIONS, so that probes stay short
     SKIPS = 1024,        // operations looked past in one gathering
-    ARRAY_HEADER = 20,   // bytes of a one-dimensional array's head in PostgreSQL's binary form
     RESERVED_PARAMS = 3, // names, which, ordinals
 };
 

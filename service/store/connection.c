@@ -1,0 +1,594 @@
+// The life of a connection: opening, preparing the session, calls in flight, breaking, backing off.
+#include "store/connection.h"
+
+#include "base/log.h"
+#include "base/timestamp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+enum {
+    CALLS_IN_FLIGHT = 2, // one runs, one waits in the server, so that it never idles for a round trip
+    BACKOFF_FIRST = 100 * 1000,
+    BACKOFF_LAST = 2 * 1000 * 1000,
+    OPENING_LIMIT = 3 * 1000 * 1000,
+    PATIENCE = 1000 * 1000, // how long operations wait for the first attempt after a loss
+    AGE_CHECK = 250 * 1000,
+};
+
+static const char shared_session[] = "-c search_path=pg_catalog -c statement_timeout=0 -c lock_timeout=0 "
+                                     "-c default_transaction_isolation=read\\ committed -c jit=off "
+                                     "-c client_min_messages=error -c idle_in_transaction_session_timeout=0 ";
+
+// Set-based functions with array arguments would be planned anew on every call, and a plan made while a table was
+// empty would scan it for ever after.
+static const char planner_session[] = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off "
+                                      "-c enable_hashjoin=off -c enable_mergejoin=off";
+
+static void connection_open(struct connection *connection);
+
+static struct connection *from_timer(struct timer *timer)
+{
+    return (struct connection *)((char *)timer - offsetof(struct connection, timer));
+}
+
+// At most one line a second and connection, however fast attempts fail.
+static void complain(struct connection *connection, const char *event, const char *detail)
+{
+    int64_t now = timestamp_monotonic();
+    if (connection->last_complaint && now - connection->last_complaint < 1000 * 1000) {
+        connection->complaints_kept_back++;
+        return;
+    }
+    static const char *const role_names[] = {"read", "write", "large", "admin"};
+    log_detail(LOG_WARN, event, "%s connection: %s", role_names[connection->role], detail);
+    connection->last_complaint = now;
+}
+
+// libpq's message without its line ends.
+static const char *message_of(PGconn *pg, char *out, size_t size)
+{
+    const char *message = pg ? PQerrorMessage(pg) : "";
+    size_t length = 0;
+    for (; *message && length + 1 < size; message++)
+        out[length++] = *message == '\n' ? ' ' : *message;
+    while (length && out[length - 1] == ' ')
+        length--;
+    out[length] = 0;
+    return out;
+}
+
+static void interest(struct connection *connection, uint32_t events)
+{
+    loop_rewatch(connection->loop, &connection->watch, events);
+}
+
+// --- losing the connection --------------------------------------------------------------------------------------------
+
+static void drop_waiting(struct connection *connection, const char *detail)
+{
+    for (int i = 0; i < connection->lane_count; i++) {
+        struct lane *lane = &connection->lanes[i];
+        struct operation *operation = lane->head;
+        lane->head = NULL;
+        lane->tail = &lane->head;
+        while (operation) {
+            struct operation *next = operation->next;
+            operation->next = NULL;
+            connection->waiting--;
+            operation_finish(operation, OUTCOME_UNAVAILABLE, detail);
+            operation = next;
+        }
+    }
+}
+
+// Calls under way when the connection broke: what certainly did nothing goes back to its lane; a sent write is unknown.
+static void settle_calls(struct connection *connection)
+{
+    struct call *unknown = NULL;
+    struct call *back = NULL; // newest first, so that returning them one by one keeps their order
+    struct call *call = connection->first;
+    connection->first = NULL;
+    connection->last = &connection->first;
+    while (call) {
+        struct call *next = call->next;
+        PQclear(call->result);
+        call->result = NULL;
+        bool did_nothing = !call->lane || !call->lane->statement->writes || !call->flushed ||
+                           (call->failed && !call->fatal);
+        struct call **list = did_nothing ? &back : &unknown;
+        call->next = *list;
+        *list = call;
+        call = next;
+    }
+    connection->calls = 0;
+    while (back) {
+        call = back;
+        back = back->next;
+        if (call->lane) {
+            connection->waiting += call->ordinals;
+            call_return(call);
+        }
+        free(call);
+    }
+    while (unknown) {
+        call = unknown;
+        unknown = unknown->next;
+        call_finish(call, OUTCOME_UNKNOWN, "the connection to the database broke after the write was sent");
+        free(call);
+    }
+}
+
+static void close_socket(struct connection *connection)
+{
+    if (!connection->pg)
+        return;
+    if (connection->watch.fd >= 0)
+        loop_unwatch(connection->loop, &connection->watch);
+    connection->watch.fd = -1;
+    PQfinish(connection->pg);
+    connection->pg = NULL;
+    for (int i = 0; i < connection->lane_count; i++)
+        connection->lanes[i].prepared[0] = 0;
+}
+
+static void back_off(struct connection *connection)
+{
+    connection->state = CONNECTION_AWAY;
+    int64_t wait = connection->backoff;
+    connection->backoff = wait * 2 > BACKOFF_LAST ? BACKOFF_LAST : wait * 2;
+    // Spread over replicas and connections, or they all come back in the same instant.
+    wait = wait / 2 + (int64_t)(random() % (wait / 2 + 1));
+    loop_timer_set(connection->loop, &connection->timer, timestamp_monotonic() + wait);
+}
+
+static void connection_lost(struct connection *connection, const char *event)
+{
+    char message[300];
+    complain(connection, event, message_of(connection->pg, message, sizeof message));
+    bool was_ready = connection->state == CONNECTION_READY;
+    close_socket(connection);
+    connection->state = CONNECTION_AWAY;
+    settle_calls(connection);
+    if (was_ready) {
+        connection->backoff = BACKOFF_FIRST;
+        connection->lost_while_ready = true;
+        connection_open(connection);
+        return;
+    }
+    connection->lost_while_ready = false;
+    drop_waiting(connection, "the database cannot be reached");
+    back_off(connection);
+}
+
+// --- opening ----------------------------------------------------------------------------------------------------------
+
+static bool poll_opening(struct connection *connection)
+{
+    switch (PQconnectPoll(connection->pg)) {
+    case PGRES_POLLING_READING:
+        connection->want_write = false;
+        return true;
+    case PGRES_POLLING_WRITING:
+        connection->want_write = true;
+        return true;
+    case PGRES_POLLING_OK:
+        connection->state = CONNECTION_SETUP;
+        return true;
+    default:
+        return false;
+    }
+}
+
+// libpq may use another socket after every step, and the kernel gives numbers of closed ones out again.
+static bool watch_socket(struct connection *connection)
+{
+    int fd = PQsocket(connection->pg);
+    if (connection->watch.fd >= 0)
+        loop_unwatch(connection->loop, &connection->watch);
+    connection->watch.fd = fd;
+    return fd >= 0 && loop_watch(connection->loop, &connection->watch, connection->want_write ? EPOLLOUT : EPOLLIN);
+}
+
+static void connection_open(struct connection *connection)
+{
+    char options[600];
+    snprintf(options, sizeof options, "%s%s", shared_session,
+             connection->role == ROLE_ADMIN ? "" : planner_session);
+    const char *keys[] = {"dbname", "options", "client_encoding", "fallback_application_name", "keepalives_idle",
+                          "tcp_user_timeout", NULL};
+    const char *values[] = {connection->options->connection, options, "UTF8", "holdfast", "10", "15000", NULL};
+    connection->state = CONNECTION_OPENING;
+    connection->opening_since = timestamp_monotonic();
+    connection->pg = PQconnectStartParams(keys, values, 1);
+    connection->want_write = true;
+    if (!connection->pg || PQstatus(connection->pg) == CONNECTION_BAD || !watch_socket(connection)) {
+        connection_lost(connection, "database_unreachable");
+        return;
+    }
+    loop_timer_set(connection->loop, &connection->timer, timestamp_monotonic() + AGE_CHECK);
+}
+
+static void push_call(struct connection *connection, struct call *call)
+{
+    call->next = NULL;
+    call->sent = timestamp_monotonic();
+    *connection->last = call;
+    connection->last = &call->next;
+}
+
+static struct call *call_new(void)
+{
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        abort();
+    return call;
+}
+
+static bool flush_socket(struct connection *connection)
+{
+    int left = PQflush(connection->pg);
+    if (left < 0)
+        return false;
+    if (left == 0) {
+        for (struct call *call = connection->first; call; call = call->next)
+            call->flushed = true;
+    }
+    bool want_write = left > 0;
+    if (want_write != connection->want_write) {
+        connection->want_write = want_write;
+        interest(connection, want_write ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    }
+    return true;
+}
+
+// A writer lifts the sequence `revision` before its first write: the database may be a restored dump, a clone, or a
+// standby that never saw the last commits.
+static bool send_setup(struct connection *connection)
+{
+    const char *sql = connection->role == ROLE_READ ? "select holdfast.schema_version()" : "select holdfast.lift_revision()";
+    push_call(connection, call_new());
+    return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) && PQpipelineSync(connection->pg) &&
+           flush_socket(connection);
+}
+
+static void ignore_notice(void *user, const PGresult *result)
+{
+    (void)user;
+    (void)result;
+}
+
+static void begin_session(struct connection *connection)
+{
+    PQsetnonblocking(connection->pg, 1);
+    PQsetNoticeReceiver(connection->pg, ignore_notice, NULL);
+    PQenterPipelineMode(connection->pg);
+    connection->want_write = false;
+    interest(connection, EPOLLIN);
+    if (!send_setup(connection))
+        connection_lost(connection, "database_lost");
+}
+
+static void session_ready(struct connection *connection)
+{
+    if (connection->state == CONNECTION_READY)
+        return;
+    connection->state = CONNECTION_READY;
+    connection->backoff = BACKOFF_FIRST;
+    connection->lost_while_ready = false;
+    connection_flush(connection);
+}
+
+// --- answers ----------------------------------------------------------------------------------------------------------
+
+static bool sqlstate_is(const struct call *call, const char *sqlstate)
+{
+    return strcmp(call->sqlstate, sqlstate) == 0;
+}
+
+static bool sqlstate_class(const struct call *call, const char *two)
+{
+    return strncmp(call->sqlstate, two, 2) == 0;
+}
+
+// Conditions of the server, not of the statement: nothing was done, and later it may work.
+static bool failure_passes(const struct call *call)
+{
+    return sqlstate_class(call, "53") || sqlstate_class(call, "57") || sqlstate_class(call, "58") ||
+           sqlstate_class(call, "25") || sqlstate_is(call, "55P03");
+}
+
+static void call_again(struct connection *connection, struct call *call, bool alone)
+{
+    bool tired = false;
+    for (int i = 0; i < call->count; i++)
+        for (struct operation *operation = call->operations[i]; operation; operation = operation->stands_for) {
+            operation->alone = operation->alone || alone;
+            tired = ++operation->attempts > CALL_ATTEMPTS || tired;
+        }
+    if (tired) {
+        call_finish(call, OUTCOME_FAILED, "the database refused it again and again");
+        return;
+    }
+    connection->waiting += call->ordinals;
+    call_return(call);
+}
+
+static void call_failed(struct connection *connection, struct call *call)
+{
+    const char *name = call->lane->statement->name;
+    if (sqlstate_is(call, "HF001")) { // the tables were restored under us
+        if (!send_setup(connection))
+            call->fatal = true;
+        call_again(connection, call, false);
+    } else if (sqlstate_class(call, "40")) {
+        call_again(connection, call, false);
+    } else if (sqlstate_is(call, "26000") || sqlstate_is(call, "0A000")) { // the prepared statement is of the past
+        call_again(connection, call, false);
+    } else if (failure_passes(call)) {
+        log_event(LOG_WARN, "statement_put_off", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
+    } else if (call->ordinals > 1) {
+        log_event(LOG_ERROR, "call_split", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_again(connection, call, true);
+    } else {
+        log_event(LOG_ERROR, "statement_failed", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_finish(call, OUTCOME_FAILED, NULL);
+    }
+}
+
+static void note_failure(struct call *call, PGresult *result)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    // A session that ends after the rows came may have committed already.
+    bool after_rows = call->result != NULL;
+    bool error = severity && strcmp(severity, "ERROR") == 0;
+    if (!call->failed && (sqlstate || PQresultStatus(result) != PGRES_PIPELINE_ABORTED))
+        snprintf(call->sqlstate, sizeof call->sqlstate, "%s", sqlstate ? sqlstate : "");
+    call->failed = true;
+    call->fatal = !sqlstate || (!error && after_rows);
+    PQclear(result);
+}
+
+// Takes finished calls off the front; gives them as a list, oldest first. False when the connection is broken.
+static bool take_answers(struct connection *connection, struct call **done)
+{
+    struct call **tail = done;
+    *done = NULL;
+    if (!PQconsumeInput(connection->pg))
+        return false;
+    while (connection->first && !PQisBusy(connection->pg)) {
+        struct call *call = connection->first;
+        PGresult *result = PQgetResult(connection->pg);
+        if (!result)
+            continue;
+        switch (PQresultStatus(result)) {
+        case PGRES_TUPLES_OK:
+            PQclear(call->result);
+            call->result = result;
+            break;
+        case PGRES_COMMAND_OK:
+            PQclear(result);
+            break;
+        case PGRES_PIPELINE_SYNC: // committed, or rolled back
+            PQclear(result);
+            connection->first = call->next;
+            if (!connection->first)
+                connection->last = &connection->first;
+            call->next = NULL;
+            *tail = call;
+            tail = &call->next;
+            break;
+        default:
+            note_failure(call, result);
+            if (PQstatus(connection->pg) == CONNECTION_BAD)
+                return false;
+            break;
+        }
+    }
+    return PQstatus(connection->pg) != CONNECTION_BAD;
+}
+
+static void setup_answered(struct connection *connection, const struct call *call, bool *usable)
+{
+    if (call->failed) {
+        log_event(LOG_ERROR, "database_not_migrated", "sqlstate", call->sqlstate, NULL);
+        *usable = false;
+    } else {
+        session_ready(connection);
+    }
+}
+
+static void take_calls(struct connection *connection)
+{
+    struct call *done;
+    bool usable = take_answers(connection, &done);
+    for (struct call *call = done; call; call = call->next)
+        if (call->lane)
+            connection->calls--;
+    // The server gets its next call before the answers of the last one are dealt with: both work at once then.
+    if (usable)
+        connection_flush(connection);
+    while (done) {
+        struct call *call = done;
+        done = done->next;
+        if (!call->lane)
+            setup_answered(connection, call, &usable);
+        else if (!call->failed && call->result)
+            call_deliver(call);
+        else
+            call_failed(connection, call);
+        if (sqlstate_is(call, "25006")) // a standby now: look for the server that takes writes
+            usable = false;
+        PQclear(call->result);
+        free(call);
+    }
+    if (!usable && connection->pg)
+        connection_lost(connection, "database_lost");
+}
+
+static void socket_ready(struct watch *watch, uint32_t events)
+{
+    struct connection *connection = (struct connection *)watch;
+    if (!connection->pg)
+        return;
+    if (connection->state == CONNECTION_OPENING) {
+        if (!poll_opening(connection) || !watch_socket(connection))
+            connection_lost(connection, "database_unreachable");
+        else if (connection->state == CONNECTION_SETUP)
+            begin_session(connection);
+        return;
+    }
+    if ((events & EPOLLOUT) && !flush_socket(connection)) {
+        connection_lost(connection, "database_lost");
+        return;
+    }
+    if (events & ~(uint32_t)EPOLLOUT)
+        take_calls(connection);
+}
+
+static void timer_fired(struct timer *timer)
+{
+    struct connection *connection = from_timer(timer);
+    int64_t now = timestamp_monotonic();
+    if (connection->state == CONNECTION_AWAY) {
+        connection_open(connection);
+        return;
+    }
+    if (connection->state == CONNECTION_READY || connection->state == CONNECTION_SETUP) {
+        if (connection->first && now - connection->first->sent > connection->options->timeout) {
+            connection_lost(connection, "database_silent");
+            return;
+        }
+    }
+    if (connection->state != CONNECTION_READY) {
+        int64_t age = now - connection->opening_since;
+        if (age > PATIENCE)
+            drop_waiting(connection, "the database does not answer");
+        if (age > OPENING_LIMIT) {
+            connection_lost(connection, "database_unreachable");
+            return;
+        }
+    }
+    loop_timer_set(connection->loop, &connection->timer, now + AGE_CHECK);
+}
+
+// --- operations -------------------------------------------------------------------------------------------------------
+
+void connection_start(struct connection *connection, struct loop *loop, const struct store_options *options,
+                      enum store_role role)
+{
+    *connection = (struct connection){
+        .watch = {.fd = -1, .ready = socket_ready},
+        .timer = {.fire = timer_fired},
+        .loop = loop,
+        .options = options,
+        .role = role,
+        .backoff = BACKOFF_FIRST,
+    };
+    connection->last = &connection->first;
+    connection_open(connection);
+}
+
+void connection_stop(struct connection *connection)
+{
+    loop_timer_clear(connection->loop, &connection->timer);
+    close_socket(connection);
+    connection->state = CONNECTION_AWAY;
+    settle_calls(connection);
+    drop_waiting(connection, "the service is shutting down");
+    buffer_free(&connection->scratch);
+}
+
+static struct lane *lane_of(struct connection *connection, const struct statement *statement)
+{
+    for (int i = 0; i < connection->lane_count; i++)
+        if (connection->lanes[i].statement == statement)
+            return &connection->lanes[i];
+    if (connection->lane_count == CONNECTION_LANES)
+        abort(); // more statements than lanes is a mistake in the program
+    struct lane *lane = &connection->lanes[connection->lane_count++];
+    *lane = (struct lane){.statement = statement};
+    lane->tail = &lane->head;
+    return lane;
+}
+
+static size_t operation_size(const struct operation *operation)
+{
+    size_t size = operation->bucket.size;
+    for (unsigned i = 0; i < operation->statement->columns; i++)
+        size += operation->values[i].bytes.size + 8;
+    return size;
+}
+
+static bool patient(const struct connection *connection)
+{
+    if (connection->state == CONNECTION_READY)
+        return true;
+    return connection->state != CONNECTION_AWAY && timestamp_monotonic() - connection->opening_since < PATIENCE;
+}
+
+void connection_submit(struct connection *connection, struct operation *operation)
+{
+    if (!patient(connection)) {
+        operation_finish(operation, OUTCOME_UNAVAILABLE, "the database cannot be reached");
+        return;
+    }
+    if (connection->waiting >= connection->options->queue_limit) {
+        operation_finish(operation, OUTCOME_UNAVAILABLE, "too many requests wait for the database");
+        return;
+    }
+    struct lane *lane = lane_of(connection, operation->statement);
+    operation->next = NULL;
+    operation->stands_for = NULL;
+    operation->attempts = 0;
+    operation->alone = false;
+    operation->submitted = loop_now(connection->loop);
+    operation->turn = connection->turn++;
+    operation->size = operation_size(operation);
+    if (operation->statement->keys == KEYS_ONCE)
+        operation->key_hash = bytes_hash(operation->key, bytes_hash(operation->bucket, 0));
+    *lane->tail = operation;
+    lane->tail = &operation->next;
+    connection->waiting++;
+}
+
+static struct lane *oldest_lane(struct connection *connection)
+{
+    struct lane *oldest = NULL;
+    for (int i = 0; i < connection->lane_count; i++) {
+        struct lane *lane = &connection->lanes[i];
+        if (lane->head && (!oldest || lane->head->turn < oldest->head->turn))
+            oldest = lane;
+    }
+    return oldest;
+}
+
+void connection_flush(struct connection *connection)
+{
+    if (connection->state != CONNECTION_READY || !connection->waiting)
+        return;
+    bool sent = false;
+    while (connection->waiting && connection->calls < CALLS_IN_FLIGHT) {
+        struct lane *lane = oldest_lane(connection);
+        struct call *call = call_new();
+        call_gather(call, lane);
+        connection->waiting -= call->ordinals;
+        connection->calls++;
+        push_call(connection, call);
+        sent = true;
+        if (!call_send(call, connection->pg, &connection->scratch)) {
+            connection_lost(connection, "database_lost");
+            return;
+        }
+    }
+    if (sent && !flush_socket(connection))
+        connection_lost(connection, "database_lost");
+}
+
+bool connection_idle(const struct connection *connection)
+{
+    return !connection->waiting && !connection->calls;
+}
