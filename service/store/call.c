@@ -315,7 +315,7 @@ bool call_send(struct call *call, PGconn *connection, struct buffer *scratch)
         formats[i] = 1;
     }
     if (!lane->prepared[0]) {
-        snprintf(lane->prepared, sizeof lane->prepared, "hf_%s", lane->statement->name);
+        snprintf(lane->prepared, sizeof lane->prepared, "%s_%u", lane->statement->name, lane->generation++);
         if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, parameters.count, parameters.types))
             return false;
     }

@@ -19,6 +19,7 @@ struct lane {
     struct operation *head;
     struct operation **tail; // where the next one is linked
     char prepared[72];       // the prepared statement's name; empty before the first use
+    unsigned generation;     // of that name: one that failed is never used again
 };
 
 struct call {

@@ -318,13 +318,14 @@ static void call_again(struct connection *connection, struct call *call, bool al
 static void call_failed(struct connection *connection, struct call *call)
 {
     const char *name = call->lane->statement->name;
+    bool unprepared = sqlstate_is(call, "26000") || sqlstate_is(call, "0A000");
+    if (unprepared || sqlstate_class(call, "42"))
+        call->lane->prepared[0] = 0;
     if (sqlstate_is(call, "HF001")) { // the tables were restored under us
-        if (!send_setup(connection))
-            call->fatal = true;
+        if (connection->state == CONNECTION_READY && !send_setup(connection))
+            connection_lost(connection, "database_lost");
         call_again(connection, call, false);
-    } else if (sqlstate_class(call, "40")) {
-        call_again(connection, call, false);
-    } else if (sqlstate_is(call, "26000") || sqlstate_is(call, "0A000")) { // the prepared statement is of the past
+    } else if (unprepared || sqlstate_class(call, "40")) {
         call_again(connection, call, false);
     } else if (failure_passes(call)) {
         log_event(LOG_WARN, "statement_put_off", "statement", name, "sqlstate", call->sqlstate, NULL);

@@ -1,0 +1,38 @@
+// Answering a request: headers are gathered, then one call sends the reply, from the handler or from a continuation.
+#pragma once
+
+#include "http/request.h"
+
+struct held_body {
+    void *owner;
+    void (*release)(void *owner);
+};
+
+// Adds a header. Name and value must live as long as the request (literals, its arena).
+void reply_header(struct request *request, const char *name, const char *value);
+
+// The same with a value in quotes, `"v"`.
+void reply_etag(struct request *request, int64_t version);
+
+// Sends the reply; exactly one of these ends a request. `body` must live as long as the request.
+void reply_send(struct request *request, int status, struct bytes body);
+
+// Without a body: 201, 202, 204.
+void reply_empty(struct request *request, int status);
+
+// As for HEAD and 304: only headers, and the true length of the body that a GET would have.
+void reply_without_body(struct request *request, int status, size_t length);
+
+// A body whose memory somebody else owns: `held.release` is called with `held.owner` when it is sent or given up.
+void reply_held(struct request *request, int status, struct bytes body, struct held_body held);
+
+// A JSON document.
+void reply_json(struct request *request, int status, struct bytes json);
+
+void reply_problem(struct request *request, const struct problem *problem);
+
+// The common problems in one line each; `format` makes the detail.
+void reply_invalid(struct request *request, const char *parameter, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void reply_simple_problem(struct request *request, enum problem_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
