@@ -5,13 +5,14 @@
 
 #define DURATION_MAX_US (INT64_C(3650) * 86400 * 1000000)
 
-// `<integer><unit>`, unit ms s m h d; above 0 and at most 3650d. Leading zeros, signs, fractions, spaces are refused.
-// False when malformed or out of range; `*us` is then untouched.
+// `<integer><unit>`, unit ms s m h d; above 0 and at most 3650d. Leading zeros, signs, fractions, spaces are
+// refused. False when malformed or out of range; `*us` is then untouched.
 bool duration_parse(struct bytes text, int64_t *us);
 
-// Writes `us` (above 0, whole milliseconds) in its shortest exact form (`90s` stays `90s`? no: the largest unit that
-// divides it: `90s`, `15m`, `1d`), NUL-terminated.
+// Writes `us` (above 0, whole milliseconds) with the largest unit that divides it, NUL-terminated: `1d`,
+// `90s`, `1500ms`.
 void duration_format(int64_t us, char out[24]);
 
-// `<count>/<duration or bare unit>`: count 1 to 9223372036854775807, `100/s` is `100/1s`. False when malformed.
+// `<count>/<duration or bare unit>`: count 1 to 9223372036854775807, `100/s` is `100/1s`. False when malformed;
+// `*count` and `*per_us` are then untouched.
 bool rate_parse(struct bytes text, int64_t *count, int64_t *per_us);
