@@ -14,8 +14,8 @@ struct arena {
     size_t left;
 };
 
-// `size` bytes, aligned for any type, not zeroed. Owned by the arena. Memory running out ends the process: a service
-// that cannot get a few hundred bytes can answer nobody.
+// `size` bytes, aligned for any type, not zeroed. Owned by the arena. Memory running out ends the process: a
+// service that cannot get a few hundred bytes can answer nobody.
 void *arena_alloc(struct arena *arena, size_t size);
 
 // The same, zeroed.
@@ -29,7 +29,8 @@ struct bytes arena_copy(struct arena *arena, struct bytes b);
 
 // printf into the arena; NUL-terminated.
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *arena_vprintf(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+char *arena_vprintf(struct arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 // Gives everything back. The arena is empty and usable again.
 void arena_free(struct arena *arena);

@@ -33,7 +33,8 @@ static inline bool bytes_is(struct bytes a, const char *s)
     return bytes_equal(a, bytes_of(s));
 }
 
-// A 64-bit FNV-1a hash of `b`, started from `seed`; for tables of our own, never for anything a stranger must not guess.
+// A 64-bit FNV-1a hash of `b`, started from `seed`; for tables of our own, never for anything a stranger must
+// not guess.
 static inline uint64_t bytes_hash(struct bytes b, uint64_t seed)
 {
     uint64_t h = seed ^ 0xcbf29ce484222325u;

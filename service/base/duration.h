@@ -13,6 +13,7 @@ bool duration_parse(struct bytes text, int64_t *us);
 // `90s`, `1500ms`.
 void duration_format(int64_t us, char out[24]);
 
-// `<count>/<duration or bare unit>`: count 1 to 9223372036854775807, `100/s` is `100/1s`. False when malformed;
+// `<count>/<duration or bare unit>`: count 1 to 9223372036854775807, `100/s` is `100/1s`. False when
+// malformed;
 // `*count` and `*per_us` are then untouched.
 bool rate_parse(struct bytes text, int64_t *count, int64_t *per_us);
