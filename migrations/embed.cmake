@@ -1,1 +1,59 @@
-# Every migration and function file is compiled into the binary.
+# Every migration and function file is compiled into the binary, with a table that says which there are.
+#
+# Migrations are migrations/NNNN_name.sql, numbered from 0001 without a gap; functions are migrations/functions/name.sql.
+# A file that is added or removed makes the next build configure itself again.
+file(GLOB MIGRATION_FILES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/migrations/*.sql)
+file(GLOB FUNCTION_FILES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/migrations/functions/*.sql)
+list(SORT MIGRATION_FILES)
+list(SORT FUNCTION_FILES)
+
+set(SQL_DECLARATIONS "")
+
+# Embeds `file` and appends its entry to the text in the variable `table`.
+macro(embed_sql table prefix file)
+    get_filename_component(sql_name ${file} NAME_WE)
+    if(NOT sql_name MATCHES "^[a-z0-9_]+$" OR NOT ${file} MATCHES "/[a-z0-9_]+\\.sql$")
+        message(FATAL_ERROR "${file}: a SQL file's name is made of a-z, 0-9 and _")
+    endif()
+    set(sql_symbol embedded_${prefix}_${sql_name})
+    embed(EMBEDDED_SOURCES ${sql_symbol} ${file})
+    string(APPEND SQL_DECLARATIONS
+           "extern const unsigned char ${sql_symbol}[];\nextern const size_t ${sql_symbol}_size;\n")
+    string(APPEND ${table} "    {\"${sql_name}\", ${sql_symbol}, &${sql_symbol}_size},\n")
+endmacro()
+
+set(MIGRATION_TABLE "")
+set(MIGRATION_COUNT 0)
+foreach(file ${MIGRATION_FILES})
+    math(EXPR MIGRATION_COUNT "${MIGRATION_COUNT} + 1")
+    get_filename_component(name ${file} NAME)
+    if(NOT name MATCHES "^([0-9][0-9][0-9][0-9])_")
+        message(FATAL_ERROR "${file}: a migration's name begins with its number, as in 0001_")
+    endif()
+    math(EXPR number "1${CMAKE_MATCH_1} - 10000")
+    if(NOT number EQUAL MIGRATION_COUNT)
+        message(FATAL_ERROR "${file}: migrations are numbered without a gap; expected number ${MIGRATION_COUNT}")
+    endif()
+    embed_sql(MIGRATION_TABLE migration ${file})
+endforeach()
+
+set(FUNCTION_TABLE "")
+foreach(file ${FUNCTION_FILES})
+    embed_sql(FUNCTION_TABLE functions ${file})
+endforeach()
+
+set(SQL_TABLE_SOURCE ${CMAKE_CURRENT_BINARY_DIR}/embedded/sql_files.c)
+file(CONFIGURE OUTPUT ${SQL_TABLE_SOURCE} @ONLY CONTENT [[
+// Which SQL files are compiled in; written by migrations/embed.cmake.
+#include "store/sql_files.h"
+
+@SQL_DECLARATIONS@
+const struct sql_file sql_migrations[] = {
+@MIGRATION_TABLE@    {NULL, NULL, NULL},
+};
+
+const struct sql_file sql_functions[] = {
+@FUNCTION_TABLE@    {NULL, NULL, NULL},
+};
+]])
+list(APPEND EMBEDDED_SOURCES ${SQL_TABLE_SOURCE})

@@ -1,0 +1,351 @@
+// Brings a database to the schema this binary was built with, once, however many replicas start together.
+#include "store/migrate.h"
+
+#include "base/log.h"
+#include "store/sql_files.h"
+
+#include <libpq-fe.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OLDEST_SERVER = 140000,
+    CHECKSUM_SIZE = crypto_hash_sha256_BYTES * 2 + 1, // hexadecimal digits and a NUL
+};
+
+// "holdfast" in ASCII. The one-number locks are apart from the two-number ones that the functions take.
+#define MIGRATION_LOCK "7525352680829580148"
+
+struct migration {
+    PGconn *connection;
+    char *error;
+    size_t error_size;
+};
+
+// What the database lacks, as read from its own records.
+struct lacks {
+    bool records; // the tables that hold the records
+    bool migrations;
+    bool functions;
+};
+
+int migrate_latest(void)
+{
+    int count = 0;
+    while (sql_migrations[count].name != NULL)
+        count++;
+    return count;
+}
+
+// Writes the line for the user, on one line whatever the parts hold. Always false, so that a caller can
+// return it.
+static bool refuse(struct migration *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool refuse(struct migration *m, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->error, m->error_size, format, args);
+    va_end(args);
+    size_t end = strlen(m->error);
+    while (end > 0 && m->error[end - 1] == '\n')
+        m->error[--end] = '\0';
+    for (char *c = m->error; *c != '\0'; c++) {
+        if (*c == '\n' || *c == '\t')
+            *c = ' ';
+    }
+    return false;
+}
+
+// The server's own word on a failed call; the connection's when there was no answer.
+static const char *reason(const struct migration *m, const PGresult *result)
+{
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    return primary != NULL ? primary : PQerrorMessage(m->connection);
+}
+
+static bool succeeded(const PGresult *result)
+{
+    ExecStatusType status = PQresultStatus(result);
+    return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_EMPTY_QUERY;
+}
+
+// Runs SQL of this file's own whose answer does not matter.
+static bool run(struct migration *m, const char *sql)
+{
+    PGresult *result = PQexec(m->connection, sql);
+    bool ok = succeeded(result) || refuse(m, "cannot migrate: %s", reason(m, result));
+    PQclear(result);
+    return ok;
+}
+
+// The same with text parameters.
+static bool run_with(struct migration *m, const char *sql, int count, const char *const *values)
+{
+    PGresult *result = PQexecParams(m->connection, sql, count, NULL, values, NULL, NULL, 0);
+    bool ok = succeeded(result) || refuse(m, "cannot migrate: %s", reason(m, result));
+    PQclear(result);
+    return ok;
+}
+
+// Gives the rows of a query, to be cleared by the caller, or NULL with the error written.
+static PGresult *query(struct migration *m, const char *sql)
+{
+    PGresult *result = PQexec(m->connection, sql);
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
+        return result;
+    refuse(m, "cannot read the state of the schema: %s", reason(m, result));
+    PQclear(result);
+    return NULL;
+}
+
+static void checksum_of(const struct sql_file *file, char out[CHECKSUM_SIZE])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, file->text, *file->size);
+    sodium_bin2hex(out, CHECKSUM_SIZE, hash, sizeof hash);
+}
+
+// Notices are about the SQL of the migrations, not about data, so they may go to the log.
+static void log_notice(void *unused, const PGresult *result)
+{
+    (void)unused;
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    log_event(LOG_WARN, "migration_notice", "detail", primary != NULL ? primary : "", NULL);
+}
+
+static bool connect_to(struct migration *m, const char *connection)
+{
+    // The settings before `dbname` are defaults that the connection string may change; the one after it is
+    // ours.
+    const char *names[] = {"connect_timeout", "target_session_attrs", "fallback_application_name",
+                           "dbname",          "client_encoding",      NULL};
+    const char *values[] = {"10", "read-write", "holdfast migrate", connection, "UTF8", NULL};
+    m->connection = PQconnectdbParams(names, values, 1);
+    if (PQstatus(m->connection) != CONNECTION_OK)
+        return refuse(m, "cannot connect to the database: %s", PQerrorMessage(m->connection));
+    PQsetNoticeReceiver(m->connection, log_notice, NULL);
+    return true;
+}
+
+static bool check_server(struct migration *m)
+{
+    if (PQserverVersion(m->connection) < OLDEST_SERVER)
+        return refuse(m, "the database server is PostgreSQL %s; 14 or newer is needed",
+                      PQparameterStatus(m->connection, "server_version"));
+    const char *encoding = PQparameterStatus(m->connection, "server_encoding");
+    if (encoding == NULL || strcmp(encoding, "UTF8") != 0)
+        return refuse(m, "the database's encoding is %s; UTF8 is needed",
+                      encoding != NULL ? encoding : "unknown");
+    return true;
+}
+
+static bool read_records_exist(struct migration *m, bool *exist)
+{
+    PGresult *result = query(m, "select to_regclass('holdfast.migrations') is not null"
+                                " and to_regclass('holdfast.function_files') is not null");
+    if (result == NULL)
+        return false;
+    *exist = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+    PQclear(result);
+    return true;
+}
+
+// Whether one applied migration is the one this binary has under that number.
+static bool check_applied(struct migration *m, long number, const char *checksum)
+{
+    if (number < 1 || number > migrate_latest())
+        return refuse(
+            m,
+            "the database has migration %ld, this binary (%s) knows only %d: the database is newer, "
+            "run a newer holdfast",
+            number, HOLDFAST_VERSION, migrate_latest());
+    const struct sql_file *file = &sql_migrations[number - 1];
+    char ours[CHECKSUM_SIZE];
+    checksum_of(file, ours);
+    if (strcmp(ours, checksum) != 0)
+        return refuse(m, "migration %s was applied to the database with another text than this binary has",
+                      file->name);
+    return true;
+}
+
+// `applied` has room for migrate_latest() marks, all false.
+static bool read_migrations(struct migration *m, bool *applied)
+{
+    PGresult *result = query(m, "select number, checksum from holdfast.migrations order by number desc");
+    if (result == NULL)
+        return false;
+    bool ok = true;
+    for (int row = 0; ok && row < PQntuples(result); row++) {
+        long number = strtol(PQgetvalue(result, row, 0), NULL, 10);
+        ok = check_applied(m, number, PQgetvalue(result, row, 1));
+        if (ok)
+            applied[number - 1] = true;
+    }
+    PQclear(result);
+    return ok;
+}
+
+// Whether the recorded function files are exactly ours, in name and text.
+static bool read_functions(struct migration *m, bool *same)
+{
+    PGresult *result =
+        query(m, "select name, checksum from holdfast.function_files order by name collate \"C\"");
+    if (result == NULL)
+        return false;
+    int rows = PQntuples(result);
+    int row = 0;
+    *same = true;
+    for (const struct sql_file *file = sql_functions; file->name != NULL && *same; file++, row++) {
+        char ours[CHECKSUM_SIZE];
+        checksum_of(file, ours);
+        *same = row < rows && strcmp(PQgetvalue(result, row, 0), file->name) == 0 &&
+                strcmp(PQgetvalue(result, row, 1), ours) == 0;
+    }
+    *same = *same && row == rows;
+    PQclear(result);
+    return true;
+}
+
+// `applied` as for read_migrations.
+static bool read_lacks(struct migration *m, bool *applied, struct lacks *lacks)
+{
+    bool exist;
+    bool same = false;
+    if (!read_records_exist(m, &exist))
+        return false;
+    if (exist && (!read_migrations(m, applied) || !read_functions(m, &same)))
+        return false;
+    lacks->records = !exist;
+    lacks->functions = !same;
+    lacks->migrations = false;
+    for (int i = 0; i < migrate_latest(); i++)
+        lacks->migrations = lacks->migrations || !applied[i];
+    return true;
+}
+
+// A role may have been given the schema without the right to create one, so it is created only when there is
+// none.
+static bool create_records(struct migration *m)
+{
+    return run(
+        m, "begin;"
+           "do $$ begin if to_regnamespace('holdfast') is null then create schema holdfast; end if; end $$;"
+           "create table if not exists holdfast.migrations (number integer primary key, name text not null,"
+           " checksum text not null, applied_at timestamptz not null default clock_timestamp());"
+           "create table if not exists holdfast.function_files (name text primary key,"
+           " checksum text not null);"
+           "commit");
+}
+
+// Runs a file's text inside the transaction that is open.
+static bool run_file(struct migration *m, const struct sql_file *file)
+{
+    PGresult *result = PQexec(m->connection, (const char *)file->text);
+    bool ok = succeeded(result);
+    if (!ok) {
+        const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        refuse(m, "%s.sql failed: %s (SQLSTATE %s)", file->name, reason(m, result),
+               code != NULL ? code : "none");
+    } else if (PQtransactionStatus(m->connection) != PQTRANS_INTRANS) {
+        ok = refuse(m, "%s.sql ends the transaction it is applied in", file->name);
+    }
+    PQclear(result);
+    return ok;
+}
+
+static bool apply_migration(struct migration *m, int number)
+{
+    const struct sql_file *file = &sql_migrations[number - 1];
+    char number_text[16];
+    char checksum[CHECKSUM_SIZE];
+    snprintf(number_text, sizeof number_text, "%d", number);
+    checksum_of(file, checksum);
+    const char *record[] = {number_text, file->name, checksum};
+    if (!run(m, "begin") || !run_file(m, file) ||
+        !run_with(m, "insert into holdfast.migrations (number, name, checksum) values ($1, $2, $3)", 3,
+                  record) ||
+        !run(m, "commit"))
+        return false;
+    log_event(LOG_INFO, "migration_applied", "name", file->name, NULL);
+    return true;
+}
+
+static bool apply_missing(struct migration *m, const bool *applied)
+{
+    for (int number = 1; number <= migrate_latest(); number++) {
+        if (!applied[number - 1] && !apply_migration(m, number))
+            return false;
+    }
+    return true;
+}
+
+static bool apply_function_file(struct migration *m, const struct sql_file *file)
+{
+    char checksum[CHECKSUM_SIZE];
+    checksum_of(file, checksum);
+    const char *record[] = {file->name, checksum};
+    return run_file(m, file) &&
+           run_with(m, "insert into holdfast.function_files (name, checksum) values ($1, $2)", 2, record);
+}
+
+// All files or none, even when one differs: a function may have moved from one file to another, and callers
+// must never meet half of a change. Bodies are not checked, since a file may call what a later one defines.
+static bool apply_functions(struct migration *m)
+{
+    if (!run(m, "begin; set local check_function_bodies = off; delete from holdfast.function_files"))
+        return false;
+    for (const struct sql_file *file = sql_functions; file->name != NULL; file++) {
+        if (!apply_function_file(m, file))
+            return false;
+    }
+    if (!run(m, "commit"))
+        return false;
+    log_event(LOG_INFO, "functions_applied", NULL);
+    return true;
+}
+
+// A server's limits are for ordinary work; a migration may take its time. Names without a schema mean ours.
+static bool prepare_session(struct migration *m)
+{
+    return run(m, "set client_min_messages = warning; set statement_timeout = 0; set lock_timeout = 0;"
+                  "set idle_in_transaction_session_timeout = 0;"
+                  "set default_transaction_isolation = 'read committed'; set search_path = holdfast") &&
+           run(m, "select pg_advisory_lock(" MIGRATION_LOCK ")");
+}
+
+// Under the lock the state is read again: another replica may have done the work while this one waited.
+static bool apply(struct migration *m, bool *applied)
+{
+    struct lacks lacks;
+    if (!prepare_session(m) || !read_lacks(m, applied, &lacks))
+        return false;
+    return (!lacks.records || create_records(m)) && (!lacks.migrations || apply_missing(m, applied)) &&
+           (!lacks.functions || apply_functions(m));
+}
+
+static bool bring_up_to_date(struct migration *m, bool *applied)
+{
+    struct lacks lacks;
+    if (!check_server(m) || !read_lacks(m, applied, &lacks))
+        return false;
+    if (!lacks.records && !lacks.migrations && !lacks.functions)
+        return true;
+    return apply(m, applied);
+}
+
+bool migrate(const char *connection, char *error, size_t error_size)
+{
+    struct migration m = {.error = error, .error_size = error_size};
+    bool *applied = calloc((size_t)migrate_latest() + 1, sizeof *applied);
+    bool ok = false;
+    if (applied == NULL)
+        refuse(&m, "no memory");
+    else
+        ok = connect_to(&m, connection) && bring_up_to_date(&m, applied);
+    free(applied);
+    PQfinish(m.connection); // gives the lock back and rolls back what was not committed
+    return ok;
+}
