@@ -15,7 +15,6 @@ struct MHD_Connection;
 struct http_client;
 
 enum {
-    REQUEST_ARGUMENTS = 96,
     REQUEST_METADATA_BYTES = 2048,
     REQUEST_JSON_BYTES = 16 << 20,
     REQUEST_JSON_DEPTH = 64,
@@ -64,7 +63,7 @@ struct request {
     struct bytes method;
     struct bytes parameters[ROUTE_PARAMETERS]; // of the route's template, decoded, in order
     struct bytes headers[HEADER_COUNT];        // trimmed; data NULL when absent
-    struct argument arguments[REQUEST_ARGUMENTS]; // of the query, decoded
+    struct argument *arguments;                // of the query, decoded
     int argument_count;
     struct argument *metadata; // Holdfast-Meta-*: name after the prefix in lower case, value
     int metadata_count;

@@ -1,0 +1,134 @@
+// Building libmicrohttpd's response from what the handler gathered.
+#include "http/reply.h"
+
+#include "http/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void reply_header(struct request *request, const char *name, const char *value)
+{
+    if (request->reply_header_count == REPLY_HEADERS)
+        abort(); // metadata is bounded before it is stored
+    request->reply_headers[request->reply_header_count++] = (struct reply_header){name, value};
+}
+
+void reply_etag(struct request *request, int64_t version)
+{
+    reply_header(request, "ETag", arena_printf(&request->arena, "\"%lld\"", (long long)version));
+}
+
+static void add_headers(struct request *request, struct MHD_Response *response)
+{
+    MHD_add_response_header(response, "Holdfast-Request-Id", request->id);
+    for (int i = 0; i < request->reply_header_count; i++)
+        MHD_add_response_header(response, request->reply_headers[i].name, request->reply_headers[i].value);
+    if (request->close_after || request->server->draining || request->client->surplus)
+        MHD_add_response_header(response, "Connection", "close");
+}
+
+static void queue(struct request *request, int status, struct MHD_Response *response, size_t bytes)
+{
+    if (!response)
+        abort();
+    add_headers(request, response);
+    request->status = status;
+    request->reply_bytes = bytes;
+    request->phase = PHASE_REPLIED;
+    MHD_queue_response(request->connection, (unsigned)status, response);
+    MHD_destroy_response(response);
+    if (request->suspended)
+        request_resume(request);
+}
+
+void reply_send(struct request *request, int status, struct bytes body)
+{
+    if (bytes_is(request->method, "HEAD")) {
+        reply_without_body(request, status, body.size);
+        return;
+    }
+    queue(request, status,
+          MHD_create_response_from_buffer(body.size, (void *)(uintptr_t)body.data, MHD_RESPMEM_PERSISTENT), body.size);
+}
+
+void reply_empty(struct request *request, int status)
+{
+    queue(request, status, MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT), 0);
+}
+
+static ssize_t never_read(void *user, uint64_t position, char *out, size_t size)
+{
+    (void)user;
+    (void)position;
+    (void)out;
+    (void)size;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void reply_without_body(struct request *request, int status, size_t length)
+{
+    queue(request, status, MHD_create_response_from_callback(length, 1024, never_read, NULL, NULL), 0);
+}
+
+static void release_held(void *user)
+{
+    struct held_body *held = user;
+    held->release(held->owner);
+    free(held);
+}
+
+void reply_held(struct request *request, int status, struct bytes body, struct held_body held)
+{
+    struct held_body *kept = malloc(sizeof *kept);
+    if (!kept)
+        abort();
+    *kept = held;
+    queue(request, status,
+          MHD_create_response_from_buffer_with_free_callback_cls(body.size, (void *)(uintptr_t)body.data, release_held,
+                                                                 kept),
+          body.size);
+}
+
+void reply_json(struct request *request, int status, struct bytes json)
+{
+    reply_header(request, "Content-Type", "application/json");
+    reply_send(request, status, json);
+}
+
+void reply_problem(struct request *request, const struct problem *problem)
+{
+    struct buffer document = {0};
+    problem_write(&document, problem);
+    struct bytes body = arena_copy(&request->arena, buffer_view(&document));
+    buffer_free(&document);
+    reply_header(request, "Content-Type", "application/problem+json");
+    if (problem->retry_after)
+        reply_header(request, "Retry-After", arena_printf(&request->arena, "%d", problem->retry_after));
+    if (problem->allow)
+        reply_header(request, "Allow", problem->allow);
+    if (problem->kind == PROBLEM_UNAUTHORIZED)
+        reply_header(request, "WWW-Authenticate", "Bearer");
+    reply_send(request, problem_status(problem->kind), body);
+}
+
+void reply_invalid(struct request *request, const char *parameter, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct problem problem = {.kind = PROBLEM_INVALID, .detail = arena_vprintf(&request->arena, format, args)};
+    va_end(args);
+    if (parameter)
+        problem.parameter = bytes_of(parameter);
+    reply_problem(request, &problem);
+}
+
+void reply_simple_problem(struct request *request, enum problem_kind kind, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct problem problem = {.kind = kind, .detail = arena_vprintf(&request->arena, format, args)};
+    va_end(args);
+    if (kind == PROBLEM_UNAVAILABLE || kind == PROBLEM_STALE || kind == PROBLEM_OUTCOME_UNKNOWN)
+        problem.retry_after = 1;
+    reply_problem(request, &problem);
+}
