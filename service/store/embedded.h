@@ -8,7 +8,8 @@ struct embedded;
 
 // Starts (and on first use initialises) a private server whose cluster lives under `data` (created 0700 when missing).
 // Blocks until it accepts connections. On success gives an object that embedded_stop frees. On failure gives NULL and
-// writes one line for the user to `error`.
+// writes one line for the user to `error`. Call it, and embedded_restart, from a thread that lives as long as the
+// process: when that thread ends, the kernel tells the server to stop.
 struct embedded *embedded_start(const char *data, char *error, size_t error_size);
 
 // The libpq connection string of the running server (unix socket, its own database `holdfast`). Owned by `embedded`.

@@ -2,11 +2,11 @@
 #include "store/migrate.h"
 
 #include "base/log.h"
+#include "store/refusal.h"
 #include "store/sql_files.h"
 
 #include <libpq-fe.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,7 @@ enum {
 
 struct migration {
     PGconn *connection;
-    char *error;
-    size_t error_size;
+    struct refusal *refusal;
 };
 
 // What the database lacks, as read from its own records.
@@ -38,25 +37,6 @@ int migrate_latest(void)
     while (sql_migrations[count].name != NULL)
         count++;
     return count;
-}
-
-// Writes the line for the user, on one line whatever the parts hold. Always false, so that a caller can
-// return it.
-static bool refuse(struct migration *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool refuse(struct migration *m, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(m->error, m->error_size, format, args);
-    va_end(args);
-    size_t end = strlen(m->error);
-    while (end > 0 && m->error[end - 1] == '\n')
-        m->error[--end] = '\0';
-    for (char *c = m->error; *c != '\0'; c++) {
-        if (*c == '\n' || *c == '\t')
-            *c = ' ';
-    }
-    return false;
 }
 
 // The server's own word on a failed call; the connection's when there was no answer.
@@ -76,7 +56,7 @@ static bool succeeded(const PGresult *result)
 static bool run(struct migration *m, const char *sql)
 {
     PGresult *result = PQexec(m->connection, sql);
-    bool ok = succeeded(result) || refuse(m, "cannot migrate: %s", reason(m, result));
+    bool ok = succeeded(result) || refuse(m->refusal, "cannot migrate: %s", reason(m, result));
     PQclear(result);
     return ok;
 }
@@ -85,7 +65,7 @@ static bool run(struct migration *m, const char *sql)
 static bool run_with(struct migration *m, const char *sql, int count, const char *const *values)
 {
     PGresult *result = PQexecParams(m->connection, sql, count, NULL, values, NULL, NULL, 0);
-    bool ok = succeeded(result) || refuse(m, "cannot migrate: %s", reason(m, result));
+    bool ok = succeeded(result) || refuse(m->refusal, "cannot migrate: %s", reason(m, result));
     PQclear(result);
     return ok;
 }
@@ -96,7 +76,7 @@ static PGresult *query(struct migration *m, const char *sql)
     PGresult *result = PQexec(m->connection, sql);
     if (PQresultStatus(result) == PGRES_TUPLES_OK)
         return result;
-    refuse(m, "cannot read the state of the schema: %s", reason(m, result));
+    refuse(m->refusal, "cannot read the state of the schema: %s", reason(m, result));
     PQclear(result);
     return NULL;
 }
@@ -125,7 +105,7 @@ static bool connect_to(struct migration *m, const char *connection)
     const char *values[] = {"10", "read-write", "holdfast migrate", connection, "UTF8", NULL};
     m->connection = PQconnectdbParams(names, values, 1);
     if (PQstatus(m->connection) != CONNECTION_OK)
-        return refuse(m, "cannot connect to the database: %s", PQerrorMessage(m->connection));
+        return refuse(m->refusal, "cannot connect to the database: %s", PQerrorMessage(m->connection));
     PQsetNoticeReceiver(m->connection, log_notice, NULL);
     return true;
 }
@@ -133,11 +113,11 @@ static bool connect_to(struct migration *m, const char *connection)
 static bool check_server(struct migration *m)
 {
     if (PQserverVersion(m->connection) < OLDEST_SERVER)
-        return refuse(m, "the database server is PostgreSQL %s; 14 or newer is needed",
+        return refuse(m->refusal, "the database server is PostgreSQL %s; 14 or newer is needed",
                       PQparameterStatus(m->connection, "server_version"));
     const char *encoding = PQparameterStatus(m->connection, "server_encoding");
     if (encoding == NULL || strcmp(encoding, "UTF8") != 0)
-        return refuse(m, "the database's encoding is %s; UTF8 is needed",
+        return refuse(m->refusal, "the database's encoding is %s; UTF8 is needed",
                       encoding != NULL ? encoding : "unknown");
     return true;
 }
@@ -158,7 +138,7 @@ static bool check_applied(struct migration *m, long number, const char *checksum
 {
     if (number < 1 || number > migrate_latest())
         return refuse(
-            m,
+            m->refusal,
             "the database has migration %ld, this binary (%s) knows only %d: the database is newer, "
             "run a newer holdfast",
             number, HOLDFAST_VERSION, migrate_latest());
@@ -166,7 +146,8 @@ static bool check_applied(struct migration *m, long number, const char *checksum
     char ours[CHECKSUM_SIZE];
     checksum_of(file, ours);
     if (strcmp(ours, checksum) != 0)
-        return refuse(m, "migration %s was applied to the database with another text than this binary has",
+        return refuse(m->refusal,
+                      "migration %s was applied to the database with another text than this binary has",
                       file->name);
     return true;
 }
@@ -247,10 +228,10 @@ static bool run_file(struct migration *m, const struct sql_file *file)
     bool ok = succeeded(result);
     if (!ok) {
         const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        refuse(m, "%s.sql failed: %s (SQLSTATE %s)", file->name, reason(m, result),
+        refuse(m->refusal, "%s.sql failed: %s (SQLSTATE %s)", file->name, reason(m, result),
                code != NULL ? code : "none");
     } else if (PQtransactionStatus(m->connection) != PQTRANS_INTRANS) {
-        ok = refuse(m, "%s.sql ends the transaction it is applied in", file->name);
+        ok = refuse(m->refusal, "%s.sql ends the transaction it is applied in", file->name);
     }
     PQclear(result);
     return ok;
@@ -338,11 +319,12 @@ static bool bring_up_to_date(struct migration *m, bool *applied)
 
 bool migrate(const char *connection, char *error, size_t error_size)
 {
-    struct migration m = {.error = error, .error_size = error_size};
+    struct refusal refusal = {error, error_size};
+    struct migration m = {.refusal = &refusal};
     bool *applied = calloc((size_t)migrate_latest() + 1, sizeof *applied);
     bool ok = false;
     if (applied == NULL)
-        refuse(&m, "no memory");
+        refuse(&refusal, "no memory");
     else
         ok = connect_to(&m, connection) && bring_up_to_date(&m, applied);
     free(applied);
