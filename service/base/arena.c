@@ -30,6 +30,7 @@ void *arena_try_alloc(struct arena *arena, size_t size)
 {
     if (size > SIZE_MAX - ALIGNMENT)
         return NULL;
+    size += size == 0; // an empty arena has no place to point to
     size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     if (size <= arena->left) {
         void *p = arena->next;

@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20 };
+enum { PATIENCE_US = 20000 };
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
 
@@ -111,9 +111,11 @@ static struct {
     bool chosen;
     int fd;
     bool socket;
-    bool pieces; // a pipe or a terminal: see piece_size
-    bool stuck;  // the last lines were dropped: do not wait for the next ones
-    bool torn;   // a line was cut: the next begins on a new line
+    bool blocks;      // neither a file nor to be written without blocking: asked for room first
+    bool pieces;      // a pipe or a terminal: see piece_size
+    int64_t deadline; // until when the lines being written may wait, by the monotonic clock
+    bool stuck;       // the last lines were dropped: the next ones do not wait
+    bool torn;        // a line was cut: the next begins on a new line
     int64_t dropped;
 } sink;
 
@@ -131,6 +133,7 @@ static void choose_sink(void)
     sink.socket = S_ISSOCK(target.st_mode);
     sink.pieces = !sink.socket && !S_ISREG(target.st_mode);
     sink.fd = S_ISFIFO(target.st_mode) ? open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    sink.blocks = sink.pieces && sink.fd < 0;
     if (sink.fd < 0)
         sink.fd = STDERR_FILENO;
 }
@@ -140,12 +143,18 @@ static ssize_t write_piece(const uint8_t *data, size_t size)
     return sink.socket ? send(sink.fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) : write(sink.fd, data, size);
 }
 
+static int milliseconds_left(void)
+{
+    int64_t left = sink.deadline - timestamp_monotonic();
+    return left > 0 ? (int)(left / 1000) + 1 : 0;
+}
+
 static bool wait_for_room(void)
 {
     struct pollfd room = {.fd = sink.fd, .events = POLLOUT};
     int ready;
     do
-        ready = poll(&room, 1, sink.stuck ? 0 : PATIENCE_MS);
+        ready = poll(&room, 1, milliseconds_left());
     while (ready < 0 && errno == EINTR);
     return ready > 0;
 }
@@ -160,15 +169,21 @@ static size_t piece_size(const uint8_t *data, size_t size)
     return line_end ? (size_t)(line_end - data) + 1 : PIPE_BUF;
 }
 
+// After a write that failed, by errno.
+static bool worth_another_try(void)
+{
+    return errno == EINTR || (errno == EAGAIN && milliseconds_left() > 0 && wait_for_room());
+}
+
 // Writes as much as goes without waiting long and gives how much that was.
 static size_t write_all(const uint8_t *data, size_t size)
 {
     size_t done = 0;
-    while (done < size && wait_for_room()) {
+    while (done < size && (!sink.blocks || wait_for_room())) {
         ssize_t written = write_piece(data + done, piece_size(data + done, size - done));
         if (written > 0)
             done += (size_t)written;
-        else if (written == 0 || errno != EINTR)
+        else if (written == 0 || !worth_another_try())
             break;
     }
     return done;
@@ -213,6 +228,7 @@ void log_write(const void *lines, size_t size)
     int saved = errno;
     pthread_mutex_lock(&mutex);
     choose_sink();
+    sink.deadline = timestamp_monotonic() + (sink.stuck ? 0 : PATIENCE_US);
     if (sink.dropped > 0)
         report_dropped();
     send_lines(lines, size);
