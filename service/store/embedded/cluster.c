@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NEW_CLUSTER FOLDER_CLUSTER ".new"
+#define NEW_CLUSTER FOLDER_CLUSTER ".new." // and a process id
 #define SETTINGS    "holdfast.conf"
 
 #define MEBIBYTE (INT64_C(1024) * 1024)
@@ -49,24 +50,39 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-// What an interrupted start left.
-static bool remove_unfinished(const struct folder *folder, struct refusal *refusal)
+static void remove_tree(const struct folder *folder, const char *name)
 {
-    char path[PATH_MAX + sizeof NEW_CLUSTER + 1];
-    snprintf(path, sizeof path, "%s/%s", folder->path, NEW_CLUSTER);
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT)
-        return true;
-    return refuse(refusal, "cannot remove the unfinished %s: %s", path, strerror(errno));
+    char path[PATH_MAX + NAME_MAX + 2];
+    snprintf(path, sizeof path, "%s/%s", folder->path, name);
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+// What interrupted starts left. What cannot be removed now, since a program still writes there, is left for a
+// later start: each process has a name of its own for what it makes.
+static void remove_unfinished(const struct folder *folder)
+{
+    int copy = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *listing = copy < 0 ? NULL : fdopendir(copy);
+    if (listing == NULL) {
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(listing)) != NULL;) {
+        if (strncmp(entry->d_name, NEW_CLUSTER, strlen(NEW_CLUSTER)) == 0)
+            remove_tree(folder, entry->d_name);
+    }
+    closedir(listing);
 }
 
 static bool run_initdb(const struct folder *folder, const struct account *account,
-                       const struct programs *programs, struct refusal *refusal)
+                       const struct programs *programs, const char *name, struct refusal *refusal)
 {
     char path[PATH_MAX + 16];
-    char target[sizeof folder->base + 32];
+    char target[sizeof folder->base + 64];
     char output[1024];
     snprintf(path, sizeof path, "%s/initdb", programs->folder);
-    snprintf(target, sizeof target, "--pgdata=%s/%s", folder->base, NEW_CLUSTER);
+    snprintf(target, sizeof target, "--pgdata=%s/%s", folder->base, name);
     const char *arguments[] = {path,
                                target,
                                "--username=holdfast",
@@ -96,11 +112,13 @@ static bool write_and_close(int fd, const void *data, size_t size)
     return ok;
 }
 
-static bool put_in_place(const struct folder *folder, struct refusal *refusal)
+static bool put_in_place(const struct folder *folder, const char *name, struct refusal *refusal)
 {
-    int fd = openat(folder->fd, NEW_CLUSTER "/postgresql.conf", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    char settings[64];
+    snprintf(settings, sizeof settings, "%s/postgresql.conf", name);
+    int fd = openat(folder->fd, settings, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (write_and_close(fd, include_settings, sizeof include_settings - 1) &&
-        renameat(folder->fd, NEW_CLUSTER, folder->fd, FOLDER_CLUSTER) == 0 && fsync(folder->fd) == 0)
+        renameat(folder->fd, name, folder->fd, FOLDER_CLUSTER) == 0 && fsync(folder->fd) == 0)
         return true;
     return refuse(refusal, "cannot complete the new cluster in %s: %s", folder->path, strerror(errno));
 }
@@ -108,8 +126,10 @@ static bool put_in_place(const struct folder *folder, struct refusal *refusal)
 bool cluster_initialise(const struct folder *folder, const struct account *account,
                         const struct programs *programs, struct refusal *refusal)
 {
-    return remove_unfinished(folder, refusal) && run_initdb(folder, account, programs, refusal) &&
-           put_in_place(folder, refusal);
+    char name[32];
+    snprintf(name, sizeof name, NEW_CLUSTER "%ld", (long)getpid());
+    remove_unfinished(folder);
+    return run_initdb(folder, account, programs, name, refusal) && put_in_place(folder, name, refusal);
 }
 
 // A limit that a control group sets, in bytes; INT64_MAX when the file is not there or says `max`.

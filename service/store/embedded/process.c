@@ -218,6 +218,7 @@ int program_run(const struct program *program, char *output, size_t size, struct
     }
     struct program piped = *program;
     piped.output = ends[1];
+    piped.signal_on_our_end = SIGKILL;
     pid_t child = program_start(&piped, refusal);
     close(ends[1]);
     if (child > 0)

@@ -36,7 +36,7 @@ struct program {
 // id, or -1 with a line.
 pid_t program_start(const struct program *program, struct refusal *refusal);
 
-// Runs it to its end; `program->output` is not used. Gives its exit status (128 + signal when killed) and its
-// output in `output`, NUL-terminated, the end of it when there is more than `size` - 1 bytes. -1 with a line
-// when it cannot be run.
+// Runs it to its end, or to the end of this process; `program->output` and `program->signal_on_our_end` are
+// not used. Gives its exit status (128 + signal when killed) and its output in `output`, NUL-terminated, the
+// end of it when there is more than `size` - 1 bytes. -1 with a line when it cannot be run.
 int program_run(const struct program *program, char *output, size_t size, struct refusal *refusal);

@@ -1,0 +1,8 @@
+// Single entries: GET, HEAD, PUT, DELETE.
+#pragma once
+
+struct request;
+
+void entry_get(struct request *request);
+void entry_put(struct request *request);
+void entry_delete(struct request *request);

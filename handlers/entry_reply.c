@@ -1,0 +1,43 @@
+// Metadata between headers and its stored form, and the entry's own headers.
+#include "handlers/entry_reply.h"
+
+#include "base/timestamp.h"
+
+void reply_expires_at(struct request *request, int64_t us)
+{
+    char *text = arena_alloc(&request->arena, TIMESTAMP_SIZE);
+    timestamp_format(us, text);
+    reply_header(request, "Holdfast-Expires-At", text);
+}
+
+struct value metadata_encode(struct request *request)
+{
+    if (!request->metadata_count)
+        return value_null();
+    struct buffer lines = {0};
+    for (int i = 0; i < request->metadata_count; i++) {
+        buffer_add_bytes(&lines, request->metadata[i].name);
+        buffer_add_char(&lines, ':');
+        buffer_add_bytes(&lines, request->metadata[i].value);
+        buffer_add_char(&lines, '\n');
+    }
+    struct value value = value_bytes(arena_copy(&request->arena, buffer_view(&lines)));
+    buffer_free(&lines);
+    return value;
+}
+
+void reply_metadata(struct request *request, struct bytes stored)
+{
+    size_t at = 0;
+    while (at < stored.size) {
+        const uint8_t *line = stored.data + at;
+        const uint8_t *end = memchr(line, '\n', stored.size - at);
+        const uint8_t *colon = memchr(line, ':', stored.size - at);
+        if (!end || !colon || colon > end)
+            return;
+        reply_header(request,
+                     arena_printf(&request->arena, "Holdfast-Meta-%.*s", (int)(colon - line), (const char *)line),
+                     arena_printf(&request->arena, "%.*s", (int)(end - colon - 1), (const char *)colon + 1));
+        at += (size_t)(end - line) + 1;
+    }
+}

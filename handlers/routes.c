@@ -1,0 +1,31 @@
+// The table of routes: every path and method of the service, one row each.
+#include "handlers/buckets.h"
+#include "handlers/context.h"
+#include "handlers/document.h"
+#include "handlers/entries.h"
+#include "handlers/health.h"
+
+#define BUCKET  "/v1/buckets/{bucket}"
+#define ENTRIES BUCKET "/entries"
+#define ENTRY   ENTRIES "/{key}"
+
+const struct route routes[] = {
+    {"GET", ENTRY, entry_get, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+    {"HEAD", ENTRY, entry_get, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+    {"PUT", ENTRY, entry_put, BODY_VALUE, ROUTE_CONDITIONS | ROUTE_METADATA,
+     {"*under", "ttl", "expires_at", "persist"}},
+    {"DELETE", ENTRY, entry_delete, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+
+    {"GET", "/v1/buckets", bucket_list, BODY_NONE, 0, {"prefix", "limit", "cursor"}},
+    {"GET", BUCKET, bucket_get, BODY_NONE, 0, {0}},
+    {"PUT", BUCKET, bucket_put, BODY_JSON, 0, {0}},
+    {"DELETE", BUCKET, bucket_delete, BODY_NONE, 0, {0}},
+
+    {"GET", "/livez", health_livez, BODY_NONE, ROUTE_HEALTH, {0}},
+    {"HEAD", "/livez", health_livez, BODY_NONE, ROUTE_HEALTH, {0}},
+    {"GET", "/readyz", health_readyz, BODY_NONE, ROUTE_HEALTH, {0}},
+    {"HEAD", "/readyz", health_readyz, BODY_NONE, ROUTE_HEALTH, {0}},
+    {"GET", "/openapi.json", document_json, BODY_NONE, 0, {0}},
+    {"GET", "/openapi.yaml", document_yaml, BODY_NONE, 0, {0}},
+    {0},
+};

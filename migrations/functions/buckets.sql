@@ -1,0 +1,107 @@
+-- Declaring, changing, listing and dropping buckets.
+
+create or replace function holdfast.make_buckets(names text[]) returns void
+language sql volatile
+as $$
+    insert into holdfast.buckets (name, created_at)
+    select distinct n, holdfast.now() from unnest(names) n order by n
+    on conflict (name) do nothing
+$$;
+comment on function holdfast.make_buckets(text[]) is 'Declares buckets with the defaults where the name is free.';
+
+create or replace function holdfast.declare_bucket(
+    name text, type text, ttl_us bigint, idle_us bigint, encrypted boolean, max_value_bytes integer
+) returns table (status smallint, created_at timestamptz, actual text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    b holdfast.buckets;
+begin
+    loop
+        insert into holdfast.buckets as n (name, type, ttl_us, idle_us, encrypted, max_value_bytes, created_at)
+        values (declare_bucket.name, declare_bucket.type, declare_bucket.ttl_us, declare_bucket.idle_us,
+                declare_bucket.encrypted, declare_bucket.max_value_bytes, holdfast.now())
+        on conflict (name) do nothing
+        returning * into b;
+        if found then
+            return query select 0::smallint, b.created_at, b.kind;
+            return;
+        end if;
+        -- The bucket's writers check values against its type: none may be under way while it changes.
+        perform holdfast.lock_buckets(array[declare_bucket.name], false);
+        select * into b from holdfast.buckets k where k.name = declare_bucket.name;
+        exit when found;
+    end loop;
+    if b.kind <> 'bucket' then
+        return query select 2::smallint, b.created_at, b.kind;
+        return;
+    end if;
+    if b.type <> declare_bucket.type and declare_bucket.type not in ('any', 'bytes') and exists (
+        select from holdfast.entries e
+        where e.bucket_id = b.id and (e.expires_at is null or e.expires_at > holdfast.now())) then
+        return query select 3::smallint, b.created_at, b.type;
+        return;
+    end if;
+    update holdfast.buckets k
+    set type = declare_bucket.type, ttl_us = declare_bucket.ttl_us, idle_us = declare_bucket.idle_us,
+        encrypted = declare_bucket.encrypted, max_value_bytes = declare_bucket.max_value_bytes
+    where k.id = b.id;
+    return query select 1::smallint, b.created_at, b.kind;
+end
+$$;
+comment on function holdfast.declare_bucket(text, text, bigint, bigint, boolean, integer) is
+    'Declares a bucket (status 0) or changes it as a whole (1). 2: the name is of another kind, which actual names. '
+    '3: it has entries, which may not be of the new type; actual is the old one.';
+
+create or replace function holdfast.list_buckets(prefix text, after text, page integer)
+returns table (name text, kind text, type text, ttl_us bigint, idle_us bigint, encrypted boolean,
+               max_value_bytes integer, created_at timestamptz)
+language sql stable
+as $$
+    select b.name, b.kind, b.type, b.ttl_us, b.idle_us, b.encrypted, b.max_value_bytes, b.created_at
+    from holdfast.buckets b
+    where starts_with(b.name, list_buckets.prefix) and b.name >= list_buckets.prefix
+      and (list_buckets.after is null or b.name > list_buckets.after)
+    order by b.name
+    limit list_buckets.page
+$$;
+comment on function holdfast.list_buckets(text, text, integer) is
+    'At most page declared names that begin with prefix and follow after, in byte order.';
+
+create or replace function holdfast.get_bucket(name text)
+returns table (name text, kind text, type text, ttl_us bigint, idle_us bigint, encrypted boolean,
+               max_value_bytes integer, created_at timestamptz)
+language sql stable
+as $$
+    select b.name, b.kind, b.type, b.ttl_us, b.idle_us, b.encrypted, b.max_value_bytes, b.created_at
+    from holdfast.buckets b where b.name = $1
+$$;
+comment on function holdfast.get_bucket(text) is 'The declared name, or no row.';
+
+create or replace function holdfast.drop_bucket(name text, kinds text[])
+returns table (status smallint, version bigint, actual text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    b holdfast.buckets;
+begin
+    perform holdfast.lock_buckets(array[drop_bucket.name], false);
+    select * into b from holdfast.buckets k where k.name = drop_bucket.name;
+    if not found then
+        return query select 1::smallint, null::bigint, null::text;
+        return;
+    end if;
+    if b.kind <> all (kinds) then
+        return query select 2::smallint, null::bigint, b.kind;
+        return;
+    end if;
+    delete from holdfast.buckets k where k.id = b.id;
+    insert into holdfast.dropped_buckets (bucket_id, at) values (b.id, holdfast.now());
+    return query select 0::smallint, holdfast.draw_revision() + 1, b.kind;
+end
+$$;
+comment on function holdfast.drop_bucket(text, text[]) is
+    'Drops the name with everything in it when its kind is one of kinds: 0. 1: not declared; 2: of another kind. Its '
+    'rows belong to nobody from now on and are freed in the background.';

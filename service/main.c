@@ -1,0 +1,97 @@
+// The program's commands.
+#include "options.h"
+#include "serve.h"
+#include "store/embedded.h"
+#include "store/migrate.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] = "holdfast: an application's state over HTTP, kept on PostgreSQL\n"
+                           "\n"
+                           "Commands:\n"
+                           "  serve      serve the HTTP interface\n"
+                           "  migrate    bring the database's schema up to date and end\n"
+                           "  version    print the version\n"
+                           "\n"
+                           "holdfast COMMAND --help says more.\n";
+
+static int run_serve(int argc, char **argv)
+{
+    struct options options;
+    enum options_verdict verdict = options_read(OPTIONS_SERVE, argc, argv, &options);
+    if (verdict != OPTIONS_OK)
+        return verdict == OPTIONS_HELP ? 0 : 2;
+    log_set_level(options.log_level);
+    return serve(&options);
+}
+
+static int migrate_database(const char *connection)
+{
+    char error[1024];
+    if (migrate(connection, error, sizeof error)) {
+        printf("the schema is at migration %d\n", migrate_latest());
+        return 0;
+    }
+    fprintf(stderr, "holdfast: %s\n", error);
+    return 1;
+}
+
+static int run_migrate(int argc, char **argv)
+{
+    struct options options;
+    enum options_verdict verdict = options_read(OPTIONS_MIGRATE, argc, argv, &options);
+    if (verdict != OPTIONS_OK)
+        return verdict == OPTIONS_HELP ? 0 : 2;
+    log_set_level(options.log_level);
+    if (options.database)
+        return migrate_database(options.database);
+    char error[1024];
+    struct embedded *embedded = embedded_start(options.data, error, sizeof error);
+    if (!embedded) {
+        fprintf(stderr, "holdfast: %s\n", error);
+        return 1;
+    }
+    int code = migrate_database(embedded_connection(embedded));
+    embedded_stop(embedded);
+    return code;
+}
+
+static int run_version(int argc, char **argv)
+{
+    if (argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"))) {
+        puts("holdfast version: prints the version and ends.");
+        return 0;
+    }
+    if (argc > 2) {
+        fprintf(stderr, "holdfast: unexpected argument %s\n", argv[2]);
+        return 2;
+    }
+    puts("holdfast " HOLDFAST_VERSION);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (sodium_init() < 0) {
+        fputs("holdfast: libsodium cannot start\n", stderr);
+        return 1;
+    }
+    const char *command = argc > 1 ? argv[1] : "";
+    if (!strcmp(command, "serve"))
+        return run_serve(argc, argv);
+    if (!strcmp(command, "migrate"))
+        return run_migrate(argc, argv);
+    if (!strcmp(command, "version") || !strcmp(command, "--version"))
+        return run_version(argc, argv);
+    if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) {
+        fputs(help, stdout);
+        return 0;
+    }
+    if (*command)
+        fprintf(stderr, "holdfast: there is no command %s (see holdfast --help)\n", command);
+    else
+        fputs("holdfast: a command is missing (see holdfast --help)\n", stderr);
+    return 2;
+}
