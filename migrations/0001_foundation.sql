@@ -15,7 +15,7 @@ comment on table holdfast.lifts is
     'by a restore or a failover, may have.';
 
 create table holdfast.lifted (
-    only boolean primary key default true check (only),
+    single boolean primary key default true check (single),
     mark xid not null
 );
 comment on table holdfast.lifted is

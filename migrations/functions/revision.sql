@@ -17,7 +17,7 @@ begin
         delete from holdfast.lifts l where l.id <= (select max(m.id) from holdfast.lifts m) - 10000;
     end if;
     insert into holdfast.lifted as l (mark) values (pg_catalog.pg_current_xact_id()::xid)
-    on conflict (only) do update set mark = excluded.mark;
+    on conflict (single) do update set mark = excluded.mark;
     return greatest(was, lifted);
 end
 $$;
