@@ -15,7 +15,6 @@ add_custom_command(
     DEPENDS openapi-bundle ${OPENAPI_FILES}
     COMMENT "Bundling the OpenAPI document"
     VERBATIM)
-add_custom_target(openapi-document DEPENDS ${OPENAPI_YAML} ${OPENAPI_JSON})
 
 embed(EMBEDDED_SOURCES openapi_yaml ${OPENAPI_YAML})
 embed(EMBEDDED_SOURCES openapi_json ${OPENAPI_JSON})
