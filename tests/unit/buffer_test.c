@@ -50,10 +50,10 @@ START_TEST(buffer_writes_integers_as_printf_does)
     const int64_t numbers[] = {0,         1,         -1,           9, 10, -10, 99, 100, 12345678901234567,
                                INT64_MAX, INT64_MIN, INT64_MIN + 1};
     struct buffer buffer = {0};
-    uint64_t seed = 2;
+    struct random random = random_seeded(2, 0);
     for (size_t i = 0; i < 10000; i++) {
         size_t known = sizeof numbers / sizeof *numbers;
-        int64_t n = i < known ? numbers[i] : (int64_t)(random_next(&seed) >> random_below(&seed, 64));
+        int64_t n = i < known ? numbers[i] : (int64_t)(random_next(&random) >> random_below(&random, 64));
         char expected[24];
         snprintf(expected, sizeof expected, "%" PRId64, n);
         buffer_clear(&buffer);
@@ -116,14 +116,14 @@ END_TEST
 // Any bytes become a string that a parser reads, and reads back as they were when they are UTF-8.
 START_TEST(buffer_json_reads_back_for_random_bytes)
 {
-    uint64_t seed = 3;
+    struct random random = random_seeded(3, 0);
     struct buffer buffer = {0};
     for (int round = 0; round < 20000; round++) {
         uint8_t raw[40];
-        size_t size = random_below(&seed, sizeof raw);
+        size_t size = random_below(&random, sizeof raw);
         for (size_t i = 0; i < size; i++)
-            raw[i] = random_below(&seed, 3) ? (uint8_t)(0x20 + random_below(&seed, 96))
-                                            : (uint8_t)random_next(&seed);
+            raw[i] = random_below(&random, 3) ? (uint8_t)(0x20 + random_below(&random, 96))
+                                              : (uint8_t)random_next(&random);
         struct bytes text = exact_copy(bytes_make(raw, size));
         buffer_clear(&buffer);
         buffer_add_json(&buffer, text);

@@ -16,32 +16,32 @@ struct place {
 
 // Mostly the bytes that mean something in the stored form, so that random names meet each other and its
 // marks.
-static struct bytes random_name(uint64_t *seed, uint8_t *memory)
+static struct bytes random_name(struct random *random, uint8_t *memory)
 {
     static const uint8_t marks[] = {0x00, 0x01, 0x02, 0xff, 'a', 'b'};
-    size_t size = 1 + random_below(seed, random_below(seed, 3) ? 2 : LONGEST_NAME);
+    size_t size = 1 + random_below(random, random_below(random, 3) ? 2 : LONGEST_NAME);
     for (size_t i = 0; i < size; i++)
-        memory[i] =
-            random_below(seed, 8) ? marks[random_below(seed, sizeof marks)] : (uint8_t)random_next(seed);
+        memory[i] = random_below(random, 8) ? marks[random_below(random, sizeof marks)]
+                                            : (uint8_t)random_next(random);
     return bytes_make(memory, size);
 }
 
-static void random_place(uint64_t *seed, struct place *place)
+static void random_place(struct random *random, struct place *place)
 {
     uint8_t *memory = place->memory;
-    place->count = random_below(seed, MOST_OWNERS + 1);
+    place->count = random_below(random, MOST_OWNERS + 1);
     for (size_t i = 0; i < place->count; i++, memory += LONGEST_NAME)
-        place->owners[i] = random_name(seed, memory);
-    place->key = random_name(seed, memory);
+        place->owners[i] = random_name(random, memory);
+    place->key = random_name(random, memory);
 }
 
 // Takes over some of the outer owners of `from`, so that two places share a branch often enough.
-static void move_near(uint64_t *seed, struct place *place, const struct place *from)
+static void move_near(struct random *random, struct place *place, const struct place *from)
 {
-    size_t shared = random_below(seed, (place->count < from->count ? place->count : from->count) + 1);
+    size_t shared = random_below(random, (place->count < from->count ? place->count : from->count) + 1);
     for (size_t i = 0; i < shared; i++)
         place->owners[i] = from->owners[i];
-    if (random_below(seed, 8) == 0)
+    if (random_below(random, 8) == 0)
         place->key = from->key;
 }
 
@@ -108,11 +108,11 @@ END_TEST
 
 START_TEST(path_reads_back_names_of_any_bytes)
 {
-    uint64_t seed = 13;
-    for (int round = 0; round < 50000; round++) {
+    struct random random = random_seeded(13, 0);
+    for (int round = 0; round < 20000; round++) {
         struct arena arena = {0};
         struct place place;
-        random_place(&seed, &place);
+        random_place(&random, &place);
         struct bytes path = exact_copy(encoded(&arena, &place));
         struct bytes owners[PATH_MAX_OWNERS];
         size_t count = 0;
@@ -130,15 +130,15 @@ END_TEST
 
 START_TEST(path_keeps_the_order_of_owners_and_keys)
 {
-    uint64_t seed = 14;
+    struct random random = random_seeded(14, 0);
     int equal = 0;
-    for (int round = 0; round < 100000; round++) {
+    for (int round = 0; round < 30000; round++) {
         struct arena arena = {0};
         struct place a;
         struct place b;
-        random_place(&seed, &a);
-        random_place(&seed, &b);
-        move_near(&seed, &b, &a);
+        random_place(&random, &a);
+        random_place(&random, &b);
+        move_near(&random, &b, &a);
         int expected = order_of_places(&a, &b);
         ck_assert_int_eq(order_of(encoded(&arena, &a), encoded(&arena, &b)), expected);
         equal += expected == 0;
@@ -150,15 +150,15 @@ END_TEST
 
 START_TEST(path_branch_is_exactly_its_own_range)
 {
-    uint64_t seed = 15;
+    struct random random = random_seeded(15, 0);
     int inside = 0;
-    for (int round = 0; round < 100000; round++) {
+    for (int round = 0; round < 30000; round++) {
         struct arena arena = {0};
         struct place a;
         struct place b;
-        random_place(&seed, &a);
-        random_place(&seed, &b);
-        move_near(&seed, &b, &a);
+        random_place(&random, &a);
+        random_place(&random, &b);
+        move_near(&random, &b, &a);
         if (a.count == 0)
             continue;
         struct bytes prefix;
@@ -181,14 +181,14 @@ END_TEST
 START_TEST(path_decode_accepts_only_what_encode_makes)
 {
     static const uint8_t marks[] = {0x00, 0x01, 0x02, 0xff, 'a'};
-    uint64_t seed = 16;
+    struct random random = random_seeded(16, 0);
     int decoded = 0;
-    for (int round = 0; round < 200000; round++) {
+    for (int round = 0; round < 60000; round++) {
         struct arena arena = {0};
         uint8_t raw[12];
-        size_t size = random_below(&seed, sizeof raw + 1);
+        size_t size = random_below(&random, sizeof raw + 1);
         for (size_t i = 0; i < size; i++)
-            raw[i] = marks[random_below(&seed, sizeof marks)];
+            raw[i] = marks[random_below(&random, sizeof marks)];
         struct bytes path = exact_copy(bytes_make(raw, size));
         struct bytes owners[PATH_MAX_OWNERS];
         size_t count = 0;
@@ -324,15 +324,15 @@ START_TEST(path_successor_is_the_end_of_a_prefix)
     ck_assert(!path_successor(&arena, B(""), &end));
     ck_assert(!path_successor(&arena, B("\xff"), &end));
     ck_assert(!path_successor(&arena, B("\xff\xff\xff"), &end));
-    uint64_t seed = 17;
-    for (int round = 0; round < 100000; round++) {
+    struct random random = random_seeded(17, 0);
+    for (int round = 0; round < 30000; round++) {
         static const uint8_t marks[] = {0x00, 0x01, 0xfe, 0xff};
         uint8_t memory[2][5];
         struct bytes names[2];
         for (int i = 0; i < 2; i++) {
-            names[i] = bytes_make(memory[i], random_below(&seed, 6));
+            names[i] = bytes_make(memory[i], random_below(&random, 6));
             for (size_t k = 0; k < names[i].size; k++)
-                memory[i][k] = marks[random_below(&seed, sizeof marks)];
+                memory[i][k] = marks[random_below(&random, sizeof marks)];
         }
         bool has_prefix = names[1].size >= names[0].size && memcmp(memory[1], memory[0], names[0].size) == 0;
         bool bounded = path_successor(&arena, names[0], &end);

@@ -66,13 +66,13 @@ START_TEST(text_utf8_agrees_with_rfc_3629_on_random_text)
     static const char *const parts[] = {
         "a",        "plain text", "\xc3\xa9",         "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xed\xa0\x80",
         "\xc0\x80", "\x80",       "\xf4\x90\x80\x80", "\xe2\x82"};
-    uint64_t seed = 4;
+    struct random random = random_seeded(4, 0);
     int good = 0;
-    for (int round = 0; round < 50000; round++) {
+    for (int round = 0; round < 20000; round++) {
         uint8_t raw[128];
         size_t size = 0;
-        for (size_t n = random_below(&seed, 8); n > 0; n--) {
-            const char *part = parts[random_below(&seed, random_below(&seed, 4) ? 5 : 10)];
+        for (size_t n = random_below(&random, 8); n > 0; n--) {
+            const char *part = parts[random_below(&random, random_below(&random, 4) ? 5 : 10)];
             memcpy(raw + size, part, strlen(part));
             size += strlen(part);
         }
@@ -82,7 +82,7 @@ START_TEST(text_utf8_agrees_with_rfc_3629_on_random_text)
         exact_free(text);
     }
     ck_assert_int_gt(good, 5000);
-    ck_assert_int_lt(good, 45000);
+    ck_assert_int_lt(good, 15000);
 }
 END_TEST
 
@@ -206,12 +206,12 @@ END_TEST
 
 START_TEST(base64_reads_back_random_bytes)
 {
-    uint64_t seed = 5;
+    struct random random = random_seeded(5, 0);
     for (size_t size = 0; size < 400; size++) {
         struct arena arena = {0};
         uint8_t raw[400];
         for (size_t i = 0; i < size; i++)
-            raw[i] = (uint8_t)random_next(&seed);
+            raw[i] = (uint8_t)random_next(&random);
         struct bytes copy = exact_copy(bytes_make(raw, size));
         struct bytes text = exact_copy(text_base64_encode(&arena, copy));
         struct bytes back;
@@ -228,13 +228,13 @@ END_TEST
 START_TEST(base64_has_one_text_for_any_bytes)
 {
     static const char digits[] = "AQgw/+9z=\n";
-    uint64_t seed = 6;
+    struct random random = random_seeded(6, 0);
     int decoded = 0;
-    for (int round = 0; round < 50000; round++) {
+    for (int round = 0; round < 20000; round++) {
         struct arena arena = {0};
         char text[9] = {0};
         for (size_t i = 0; i < 8; i++)
-            text[i] = digits[random_below(&seed, i < 6 ? 8 : 10)];
+            text[i] = digits[random_below(&random, i < 6 ? 8 : 10)];
         struct bytes raw;
         if (text_base64_decode(&arena, bytes_of(text), &raw)) {
             decoded++;

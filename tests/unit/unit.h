@@ -1,9 +1,9 @@
-// What all unit tests share: views of literals, comparing views, and numbers that are random but the same
-// every time.
+// What all unit tests share: views of literals, comparing views, copies of an exact size.
 #pragma once
 
 #include "base/arena.h"
 #include "base/bytes.h"
+#include "support/random.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -35,21 +35,6 @@ static inline Suite *suite_of(const char *name, const TTest *const *tests)
         tcase_add_test(tcase, *tests);
     suite_add_tcase(suite, tcase);
     return suite;
-}
-
-// SplitMix64: `*state` is the seed and moves on.
-static inline uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-// 0 to `limit` - 1.
-static inline size_t random_below(uint64_t *state, size_t limit)
-{
-    return (size_t)(random_next(state) % limit);
 }
 
 // A copy of `b` in memory of its exact size, so that a read past its end is seen by the sanitizers. To be
