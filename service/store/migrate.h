@@ -4,10 +4,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Applies what is missing: numbered migrations once each, in order, each in a transaction of its own under one advisory
-// lock (so that replicas starting together do it once), then the function files whenever their text changed. Refuses a
-// database in which an applied migration's checksum differs from the compiled one, or which is newer than this binary
-// can serve. Blocks. `connection` is a libpq connection string. False with one line for the user in `error`.
+// Applies what is missing: numbered migrations once each, in order, each in a transaction of its own under
+// one advisory lock (so that replicas starting together do it once), then the function files whenever their
+// text changed. Refuses a database in which an applied migration's checksum differs from the compiled one, or
+// which is newer than this binary can serve. Blocks. `connection` is a libpq connection string. False with
+// one line for the user in `error`.
 bool migrate(const char *connection, char *error, size_t error_size);
 
 // The number of the last migration compiled into this binary.

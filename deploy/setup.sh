@@ -1,0 +1,98 @@
+# Installs what is missing and builds; sourced by deploy/run and tests/run, so that both do it alike.
+# shellcheck shell=bash
+
+checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# shellcheck disable=SC2034 # for the scripts that source this
+readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libjansson-dev libpq-dev
+    libsodium-dev libyaml-dev'
+# shellcheck disable=SC2034
+readonly test_packages='check libcurl4-openssl-dev uthash-dev curl jq iso-codes clang-format shellcheck'
+
+say() {
+    printf '==> %s\n' "$*"
+}
+
+give_up() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+as_root() {
+    if ((EUID == 0)); then
+        "$@"
+    elif ! command -v sudo >/dev/null; then
+        give_up "this needs root or sudo: $*"
+    elif [[ -t 0 ]]; then
+        sudo -- "$@"
+    else
+        sudo -n -- "$@"
+    fi
+}
+
+is_installed() {
+    [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2>/dev/null) == ii* ]]
+}
+
+# A server of any supported version will do, from wherever it was installed.
+has_postgres() {
+    local program
+    for program in /usr/lib/postgresql/*/bin/postgres "$(pg_config --bindir 2>/dev/null)/postgres"; do
+        [[ ! -x $program ]] || return 0
+    done
+    command -v postgres >/dev/null
+}
+
+# Debian would create and start a server of its own for everybody; the service brings one for itself.
+prevent_main_cluster() {
+    local folder=/etc/postgresql-common/createcluster.d
+    is_installed postgresql-common && return
+    as_root mkdir -p "$folder"
+    printf '# Holdfast runs a server of its own.\ncreate_main_cluster = false\n' |
+        as_root tee "$folder/holdfast.conf" >/dev/null
+}
+
+missing_packages() {
+    local package
+    for package in "$@"; do
+        is_installed "$package" || printf '%s\n' "$package"
+    done
+    has_postgres || echo postgresql
+}
+
+# Installs those of the named packages that are missing, and a PostgreSQL server when there is none.
+install_packages() {
+    local missing
+    command -v dpkg-query >/dev/null || {
+        say "not a Debian system: taking for granted that these are installed: $* postgresql"
+        return
+    }
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]} > 0)) || return 0
+    say "installing ${missing[*]}"
+    prevent_main_cluster
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
+        say 'the package lists could not be refreshed; trying with those that are here'
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+        </dev/null >/dev/null || give_up "cannot install: ${missing[*]}"
+}
+
+# A build folder that came with a copied checkout still names the place it was made in.
+forget_other_checkout() {
+    local made_for
+    made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$1/CMakeCache.txt" 2>/dev/null)
+    [[ -z $made_for || $made_for -ef $checkout ]] || rm -rf -- "${1:?}/CMakeCache.txt" "$1/CMakeFiles"
+}
+
+# build FOLDER OPTION…: configures and builds into a folder of the checkout; shows the compiler's words when it fails.
+build() {
+    local folder=$checkout/$1
+    shift
+    mkdir -p "$folder" && forget_other_checkout "$folder"
+    say "building into $folder"
+    if ! { cmake -S "$checkout" -B "$folder" "$@" && cmake --build "$folder" --parallel "$(nproc)"; } \
+        >"$folder/build.log" 2>&1 </dev/null; then
+        tail -n 40 "$folder/build.log" >&2
+        give_up "the build failed; all of it is in $folder/build.log"
+    fi
+}
