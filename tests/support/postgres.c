@@ -1,0 +1,236 @@
+// A cluster: initialised once a process, copied, started by the server's own program so that we are its
+// parent.
+#include "support/postgres.h"
+
+#include "support/clock.h"
+#include "support/failure.h"
+#include "support/process.h"
+#include "support/scratch.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { START_MS = 60 * 1000 };
+
+struct postgres {
+    char *programs;
+    char *folder; // of everything below
+    char *data;
+    char *sockets;
+    char *log;
+};
+
+static const char settings[] = "listen_addresses = ''\n"
+                               "max_connections = 300\n"
+                               "shared_buffers = 64MB\n"
+                               "max_wal_size = 256MB\n"
+                               "log_line_prefix = '%m [%p] %d '\n"
+                               "log_lock_waits = on\n"
+                               "log_timezone = 'UTC'\n"
+                               "timezone = 'UTC'\n";
+
+static int newest_first(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)b, *(char *const *)a);
+}
+
+static char *find_programs(void)
+{
+    glob_t found;
+    if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) != 0)
+        support_fail("there is no PostgreSQL server below /usr/lib/postgresql");
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, newest_first);
+    char *programs =
+        scratch_printf("%.*s", (int)(strlen(found.gl_pathv[0]) - strlen("/initdb")), found.gl_pathv[0]);
+    globfree(&found);
+    return programs;
+}
+
+static void make_owned(const char *path)
+{
+    if (mkdir(path, 0700) != 0 || chown(path, process_user(), process_group()) != 0)
+        support_fail("%s: %s", path, strerror(errno));
+}
+
+static void run_or_fail(const char *const *arguments, const char *log)
+{
+    struct process_options options = {
+        .arguments = arguments, .output = log, .unprivileged = true, .directory = "/", .stdout_fd = -1};
+    int code = process_run(&options, START_MS);
+    if (code == 0)
+        return;
+    char *text = scratch_read(log, NULL);
+    support_fail("%s ended with %d: %s", arguments[0], code, text);
+}
+
+// The data folder that others are copied from, made by the first call.
+static const char *initialised(const struct postgres *postgres)
+{
+    static char *made;
+    if (made)
+        return made;
+    char *folder = scratch_folder("initdb");
+    char *data = scratch_printf("%s/data", folder);
+    char *initdb = scratch_printf("%s/initdb", postgres->programs);
+    make_owned(data);
+    run_or_fail((const char *const[]){initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                                      "--locale=C", "--no-sync", NULL},
+                postgres->log);
+    free(initdb);
+    free(folder);
+    return made = data;
+}
+
+static void write_settings(const struct postgres *postgres, const struct postgres_options *options)
+{
+    char *path = scratch_printf("%s/postgresql.auto.conf", postgres->data);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        support_fail("%s: %s", path, strerror(errno));
+    fputs(settings, file);
+    fprintf(file, "unix_socket_directories = '%s'\n", postgres->sockets);
+    if (!options || !options->durable)
+        fputs("fsync = off\nfull_page_writes = off\n", file);
+    if (options && options->settings)
+        fputs(options->settings, file);
+    fclose(file);
+    if (chown(path, process_user(), process_group()) != 0)
+        support_fail("%s: %s", path, strerror(errno));
+    free(path);
+}
+
+struct postgres *postgres_new(const struct postgres_options *options)
+{
+    struct postgres *postgres = calloc(1, sizeof *postgres);
+    if (!postgres)
+        support_fail("no memory");
+    postgres->programs = find_programs();
+    postgres->folder = scratch_folder("pg");
+    postgres->data = scratch_printf("%s/data", postgres->folder);
+    postgres->sockets = scratch_printf("%s/s", postgres->folder);
+    postgres->log = scratch_printf("%s/log", postgres->folder);
+    make_owned(postgres->sockets);
+    const char *from = initialised(postgres);
+    make_owned(postgres->data);
+    char *contents = scratch_printf("%s/.", from);
+    run_or_fail((const char *const[]){"/bin/cp", "-a", contents, postgres->data, NULL}, postgres->log);
+    free(contents);
+    write_settings(postgres, options);
+    postgres_start(postgres);
+    return postgres;
+}
+
+void postgres_free(struct postgres *postgres)
+{
+    if (!postgres)
+        return;
+    postgres_stop(postgres);
+    scratch_remove(postgres->folder);
+    free(postgres->programs);
+    free(postgres->folder);
+    free(postgres->data);
+    free(postgres->sockets);
+    free(postgres->log);
+    free(postgres);
+}
+
+// The server's id by its lock file, 0 when it does not run: right in a forked child and after a restart too.
+static pid_t running(const struct postgres *postgres)
+{
+    char *path = scratch_printf("%s/postmaster.pid", postgres->data);
+    char *text = scratch_read(path, NULL);
+    pid_t pid = (pid_t)atoi(text);
+    free(text);
+    free(path);
+    return pid;
+}
+
+pid_t postgres_pid(const struct postgres *postgres)
+{
+    pid_t pid = running(postgres);
+    if (pid <= 0)
+        support_fail("PostgreSQL does not run");
+    return pid;
+}
+
+static bool accepts(void *user)
+{
+    const struct postgres *postgres = user;
+    char *address =
+        scratch_printf("host=%s user=postgres dbname=postgres connect_timeout=2", postgres->sockets);
+    PGPing answer = PQping(address);
+    free(address);
+    return answer == PQPING_OK;
+}
+
+void postgres_start(struct postgres *postgres)
+{
+    char *program = scratch_printf("%s/postgres", postgres->programs);
+    struct process_options options = {
+        .arguments = (const char *const[]){program, "-D", postgres->data, NULL},
+        .output = postgres->log,
+        .stdout_fd = -1,
+        .unprivileged = true,
+        .directory = "/",
+    };
+    pid_t pid = process_start(&options);
+    free(program);
+    if (!clock_wait(accepts, postgres, START_MS) || process_wait(pid, 0) != -1) {
+        char *log = scratch_read(postgres->log, NULL);
+        support_fail("PostgreSQL does not start: %s", log);
+    }
+}
+
+void postgres_stop(struct postgres *postgres)
+{
+    pid_t pid = running(postgres);
+    if (pid <= 0)
+        return;
+    kill(pid, SIGINT);
+    if (process_wait(pid, START_MS) == -1)
+        support_fail("PostgreSQL does not stop");
+}
+
+void postgres_kill(struct postgres *postgres)
+{
+    pid_t pid = postgres_pid(postgres);
+    process_signal_tree(pid, SIGKILL);
+    process_wait(pid, START_MS);
+    char *lock = scratch_printf("%s/postmaster.pid", postgres->data);
+    unlink(lock); // its id could belong to somebody else by the next look
+    free(lock);
+}
+
+void postgres_freeze(struct postgres *postgres)
+{
+    pid_t pid = postgres_pid(postgres);
+    process_signal_tree(pid, SIGSTOP);
+    process_signal_tree(pid, SIGSTOP); // what the server started while it was being stopped
+}
+
+void postgres_thaw(struct postgres *postgres)
+{
+    process_signal_tree(postgres_pid(postgres), SIGCONT);
+}
+
+const char *postgres_socket_folder(const struct postgres *postgres)
+{
+    return postgres->sockets;
+}
+
+const char *postgres_log(const struct postgres *postgres)
+{
+    return postgres->log;
+}
+
+const char *postgres_programs(const struct postgres *postgres)
+{
+    return postgres->programs;
+}
