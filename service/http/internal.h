@@ -36,8 +36,9 @@ struct http_server {
     struct http_client *clients;
     unsigned client_count;
     bool listening;
-    bool ready; // the daemon's descriptor was reported
     bool again; // something was resumed or closed: libmicrohttpd must run once more
+    int replies;        // runs that replies queued from continuations still need: one to build, one to send
+    unsigned lingering; // requests at work whose connections are not suspended
     bool draining;
     bool accepting_over;
     int64_t accept_until;
@@ -63,5 +64,8 @@ bool request_refuse_now(const struct request *request);
 
 void request_refuse(struct request *request, const struct problem *problem);
 
-// Resumes a suspended request after its reply was queued or given up.
+// Puts the connection of a request whose reply was queued or given up back to work.
 void request_resume(struct request *request);
+
+// Frees the request.
+void request_free(struct request *request);

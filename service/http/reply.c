@@ -35,9 +35,14 @@ static void queue(struct request *request, int status, struct MHD_Response *resp
     request->status = status;
     request->reply_bytes = bytes;
     request->phase = PHASE_REPLIED;
+    if (request->gone) {
+        MHD_destroy_response(response);
+        request_free(request);
+        return;
+    }
     MHD_queue_response(request->connection, (unsigned)status, response);
     MHD_destroy_response(response);
-    if (request->suspended)
+    if (request->suspended || request->lingering)
         request_resume(request);
 }
 

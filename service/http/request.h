@@ -52,7 +52,7 @@ struct reply_header {
 enum request_phase {
     PHASE_HEADERS,  // the first call is to come
     PHASE_BODY,     // the body comes in
-    PHASE_WORKING,  // the handler has it; suspended when it returned without a reply
+    PHASE_WORKING,  // the handler has it, and its reply is to come
     PHASE_REPLIED,
 };
 
@@ -77,7 +77,9 @@ struct request {
     struct http_client *client;
     struct MHD_Connection *connection;
     enum request_phase phase;
-    bool suspended;
+    bool lingering; // works while libmicrohttpd still looks at its connection
+    bool suspended; // works while libmicrohttpd has put its connection aside
+    bool gone;      // the client left while it worked: the reply will only free it
     bool announced; // the body's length is known
     size_t body_limit;
     size_t body_capacity;

@@ -21,6 +21,9 @@ enum {
     ACCEPTS_A_TURN = 128,
     ACCEPT_PAUSE = 100 * 1000, // after the process ran out of descriptors
     SLOWEST_BODY = 16 << 10,   // bytes a second that keep a body or a reply alive
+    LINGER = 5 * 1000,         // how long, and how many requests, may wait for the database
+    LINGER_MOST = 512,         // without their connections being suspended
+    LINGER_LOOK = 1000,
 };
 
 // --- the calls of a request's life ------------------------------------------------------------------------------------
@@ -61,9 +64,24 @@ static enum MHD_Result work(struct request *request)
     else
         request->route->handle(request);
     if (request->phase != PHASE_REPLIED) {
-        request->suspended = true;
-        MHD_suspend_connection(request->connection);
+        request->lingering = true;
+        request->server->lingering++;
     }
+    return MHD_YES;
+}
+
+// Called again for a request at work. Suspending takes the socket out of the library's epoll set and resuming puts it
+// back, which costs as much as answering: it is done only for what the database keeps for long, or when so many wait
+// that looking at each in every turn would cost more.
+static enum MHD_Result wait_on(struct request *request)
+{
+    struct http_server *server = request->server;
+    if (server->lingering <= LINGER_MOST && loop_now(server->loop) - request->started < LINGER)
+        return MHD_YES;
+    request->lingering = false;
+    server->lingering--;
+    request->suspended = true;
+    MHD_suspend_connection(request->connection);
     return MHD_YES;
 }
 
@@ -85,7 +103,7 @@ static enum MHD_Result handle_call(void *user, struct MHD_Connection *connection
     if (request->phase == PHASE_REPLIED)
         return MHD_YES;
     if (request->phase == PHASE_WORKING)
-        return MHD_NO; // resumed without a reply: the client is gone
+        return request->lingering ? wait_on(request) : MHD_NO; // resumed without a reply: the client is gone
     if (*size) {
         bool taken = request_take_body(request, data, *size);
         *size = 0;
@@ -96,9 +114,23 @@ static enum MHD_Result handle_call(void *user, struct MHD_Connection *connection
 
 void request_resume(struct request *request)
 {
+    struct http_server *server = request->server;
+    server->replies = 2;
+    if (request->lingering) {
+        request->lingering = false;
+        server->lingering--;
+        return;
+    }
     request->suspended = false;
-    request->server->again = true;
+    server->again = true;
     MHD_resume_connection(request->connection);
+}
+
+void request_free(struct request *request)
+{
+    json_decref(request->json);
+    arena_free(&request->arena);
+    free(request);
 }
 
 static void log_request(struct http_server *server, const struct request *request)
@@ -139,9 +171,13 @@ static void request_completed(void *user, struct MHD_Connection *connection, voi
     request->client->request = NULL;
     request->client->since = loop_now(server->loop);
     request->client->served = true;
-    json_decref(request->json);
-    arena_free(&request->arena);
-    free(request);
+    if (request->lingering) { // its operation is under way and will call back
+        request->lingering = false;
+        server->lingering--;
+        request->gone = true;
+        return;
+    }
+    request_free(request);
 }
 
 static void client_opened(struct http_server *server, struct MHD_Connection *connection, void **slot)
@@ -357,11 +393,11 @@ bool http_server_draining(const struct http_server *server)
 
 // --- the turn ---------------------------------------------------------------------------------------------------------
 
+// Only wakes the loop: every turn runs the library.
 static void daemon_ready(struct watch *watch, uint32_t events)
 {
+    (void)watch;
     (void)events;
-    struct http_server *server = (struct http_server *)watch;
-    server->ready = true;
 }
 
 static void flush_log(struct http_server *server)
@@ -379,13 +415,17 @@ static int64_t turn(void *user)
     // would wake the loop for it.
     do {
         server->again = false;
-        server->ready = false;
+        if (server->replies)
+            server->replies--;
         MHD_run(server->daemon);
         server->options.turn_end(server->options.context);
-    } while (server->again);
+    } while (server->again || server->replies);
     flush_log(server);
     MHD_UNSIGNED_LONG_LONG wait;
-    return MHD_get_timeout(server->daemon, &wait) == MHD_YES ? (int64_t)wait * 1000 : -1;
+    if (MHD_get_timeout(server->daemon, &wait) != MHD_YES)
+        return -1;
+    // Lingering requests count as something to do at once; what else may be hidden behind them can wait this long.
+    return wait == 0 && server->lingering ? LINGER_LOOK : (int64_t)wait * 1000;
 }
 
 static bool start_daemon(struct http_server *server)
