@@ -14,6 +14,13 @@ struct arena {
     size_t left;
 };
 
+// Makes it give out `memory` first, which stays the caller's and must outlive it. For an empty arena.
+static inline void arena_begin(struct arena *arena, void *memory, size_t size)
+{
+    arena->next = memory;
+    arena->left = size;
+}
+
 // `size` bytes, aligned for any type, not zeroed. Owned by the arena. Memory running out ends the process: a
 // service that cannot get a few hundred bytes can answer nobody.
 void *arena_alloc(struct arena *arena, size_t size);

@@ -1,6 +1,7 @@
 // What the files of this room share and nobody else sees: clients, the server's state, the steps of a request.
 #pragma once
 
+#include "base/timestamp.h"
 #include "http/request.h"
 #include "http/server.h"
 
@@ -11,6 +12,7 @@ enum {
     HTTP_LINE_OVERHEAD = 64,
     HTTP_REPLY_ROOM = 3584, // metadata, content type and the headers of our own
     HTTP_SURPLUS = 64,      // connections beyond the limit that are let in to be told so
+    HTTP_SPARES = 512,
 };
 
 // One connection. `since` is when it began to do what it is doing now.
@@ -49,6 +51,10 @@ struct http_server {
     char id_prefix[9];
     uint64_t id_next;
     struct buffer log;
+    int64_t log_turn; // the turn whose time log_time is
+    char log_time[TIMESTAMP_SIZE];
+    struct request *spare; // freed requests, to be used again
+    unsigned spares;
 };
 
 // Reads the request line and headers of a new request into `request`. On a fault a refusal is set (and close_after where

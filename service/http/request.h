@@ -19,6 +19,7 @@ enum {
     REQUEST_JSON_BYTES = 16 << 20,
     REQUEST_JSON_DEPTH = 64,
     REPLY_HEADERS = 40,
+    REQUEST_MEMORY = 3072, // what a request without a body needs
 };
 
 // The request headers that mean something here. A header that may come once is refused when it comes twice.
@@ -73,6 +74,7 @@ struct request {
     int64_t started;
 
     // The server's own, from here on.
+    struct request *next_spare;
     struct http_server *server;
     struct http_client *client;
     struct MHD_Connection *connection;
@@ -89,10 +91,11 @@ struct request {
     int refusal_status; // a problem decided before the body was read; 0 for none
     struct problem refusal;
     bool close_after;
-    struct reply_header reply_headers[REPLY_HEADERS];
     int reply_header_count;
     int status;
     size_t reply_bytes;
+    struct reply_header reply_headers[REPLY_HEADERS]; // from here on nothing is cleared for a new request
+    _Alignas(16) uint8_t first_memory[REQUEST_MEMORY]; // the arena begins here
 };
 
 // The value of a query parameter that may come once; `given` false when it is absent.
