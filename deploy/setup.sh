@@ -5,9 +5,9 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # shellcheck disable=SC2034 # for the scripts that source this
 readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libjansson-dev libpq-dev
-    libsodium-dev libyaml-dev'
+    libsodium-dev libyaml-dev curl'
 # shellcheck disable=SC2034
-readonly test_packages='check libcurl4-openssl-dev uthash-dev curl jq iso-codes clang-format shellcheck'
+readonly test_packages='check libcurl4-openssl-dev uthash-dev jq iso-codes clang-format shellcheck'
 
 say() {
     printf '==> %s\n' "$*"
@@ -46,7 +46,7 @@ has_postgres() {
 # Debian would create and start a server of its own for everybody; the service brings one for itself.
 prevent_main_cluster() {
     local folder=/etc/postgresql-common/createcluster.d
-    is_installed postgresql-common && return
+    ! is_installed postgresql-common || return 0
     as_root mkdir -p "$folder"
     printf '# Holdfast runs a server of its own.\ncreate_main_cluster = false\n' |
         as_root tee "$folder/holdfast.conf" >/dev/null
@@ -80,7 +80,8 @@ install_packages() {
 # A build folder that came with a copied checkout still names the place it was made in.
 forget_other_checkout() {
     local made_for
-    made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$1/CMakeCache.txt" 2>/dev/null)
+    [[ -f $1/CMakeCache.txt ]] || return 0
+    made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$1/CMakeCache.txt")
     [[ -z $made_for || $made_for -ef $checkout ]] || rm -rf -- "${1:?}/CMakeCache.txt" "$1/CMakeFiles"
 }
 
