@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    STEPS = 1200, // of a run
+    STEPS = 2000, // of a run
     RUNS = 3,
     TRACE = 40, // steps told when one fails
     TRACE_LINE = 400,
@@ -148,20 +148,26 @@ static void check_problem(struct run *run, const struct held_entry *live)
     }
 }
 
+// A version that some entry had once; `none` before there was any.
+static const char *draw_old_version(struct run *run)
+{
+    size_t kept = run->old_count < VERSIONS_KEPT ? run->old_count : VERSIONS_KEPT;
+    return kept > 0 ? run->old_versions[random_below(&run->random, kept)] : "none";
+}
+
 // Draws a condition for a write and its headers.
 static enum held_condition draw_condition(struct run *run, size_t bucket, size_t address,
                                           char version[VERSION_ROOM], char headers[BODY_ROOM])
 {
     const struct held_entry *entry = &run->model.entries[bucket][address];
-    const char *old =
-        run->old_count > 0 ? run->old_versions[random_below(&run->random, VERSIONS_KEPT)] : "none";
+    const char *old = draw_old_version(run);
     const char *known = entry->present ? entry->version : old;
     snprintf(version, VERSION_ROOM, "%s", known);
     headers[0] = '\0';
     if (!run->model.buckets[bucket].declared) {
         return HELD_ALWAYS;
     }
-    switch (random_below(&run->random, 12)) {
+    switch (random_below(&run->random, 20)) {
     case 0:
     case 1:
         snprintf(headers, BODY_ROOM, "If-Match: \"%s\"\r\n", known);
@@ -302,8 +308,7 @@ static void check_entry(struct run *run, const struct held_entry *live, bool wit
 static int draw_read_condition(struct run *run, const struct held_entry *live, char headers[BODY_ROOM])
 {
     headers[0] = '\0';
-    const char *old =
-        run->old_count > 0 ? run->old_versions[random_below(&run->random, VERSIONS_KEPT)] : "none";
+    const char *old = draw_old_version(run);
     const char *version = live != NULL && random_chance(&run->random, 70) ? live->version : old;
     bool same = live != NULL && strcmp(version, live->version) == 0;
     switch (random_below(&run->random, 10)) {
@@ -355,11 +360,11 @@ static void head_entry(struct run *run, size_t bucket, size_t address)
     read_entry(run, "HEAD", bucket, address);
 }
 
-// Fails unless `json` is the bucket's whole configuration.
-static void check_configuration(struct run *run, size_t bucket, json_t *json)
+// Fails unless `json` is about the bucket and `configuration` is the whole of its configuration.
+static void check_configuration(struct run *run, size_t bucket, json_t *json, json_t *configuration)
 {
     const struct held_bucket *held = &run->model.buckets[bucket];
-    const char *ttl = json_string_value(json_object_get(json, "ttl"));
+    const char *ttl = json_string_value(json_object_get(configuration, "ttl"));
     int64_t ttl_ms = ttl != NULL ? strtoll(ttl, NULL, 10) : 0;
     static const struct {
         const char *unit;
@@ -371,15 +376,15 @@ static void check_configuration(struct run *run, size_t bucket, json_t *json)
         }
     }
     const char *name = json_string_value(json_object_get(json, "name"));
-    const char *type = json_string_value(json_object_get(json, "type"));
+    const char *type = json_string_value(json_object_get(configuration, "type"));
     const char *created = json_string_value(json_object_get(json, "created_at"));
     char expected_created[TIMESTAMP_SIZE];
     timestamp_format(held->created_at, expected_created);
     if (name == NULL || strcmp(name, universe_buckets[bucket].name) != 0 || type == NULL ||
         strcmp(type, held->type) != 0 || ttl_ms * 1000 != held->ttl || created == NULL ||
-        strcmp(created, expected_created) != 0 || !json_is_null(json_object_get(json, "idle")) ||
-        !json_is_false(json_object_get(json, "encrypted")) ||
-        json_integer_value(json_object_get(json, "max_value_bytes")) != held->max_value_bytes) {
+        strcmp(created, expected_created) != 0 || !json_is_null(json_object_get(configuration, "idle")) ||
+        !json_is_false(json_object_get(configuration, "encrypted")) ||
+        json_integer_value(json_object_get(configuration, "max_value_bytes")) != held->max_value_bytes) {
         refute(run, "another configuration than %s ttl %" PRId64 " max %" PRId64 " created %s", held->type,
                held->ttl, held->max_value_bytes, expected_created);
     }
@@ -427,7 +432,7 @@ static void declare_bucket(struct run *run, size_t bucket, size_t address)
     }
     model_declare(&run->model, bucket, type, term, most);
     json_t *json = reply_json(run);
-    check_configuration(run, bucket, json);
+    check_configuration(run, bucket, json, json);
     json_decref(json);
 }
 
@@ -442,7 +447,7 @@ static void get_bucket(struct run *run, size_t bucket, size_t address)
     }
     if (run->reply.status == 200) {
         json_t *json = reply_json(run);
-        check_configuration(run, bucket, json);
+        check_configuration(run, bucket, json, json);
         json_decref(json);
     } else {
         check_kind(run, "not_found");
@@ -476,7 +481,8 @@ static void list_buckets(struct run *run, size_t bucket, size_t address)
         refute(run, "%zu buckets with a cursor or without, not %zu", json_array_size(listed), declared);
     }
     for (size_t i = 0; i < declared; i++) {
-        check_configuration(run, order[i], json_array_get(listed, i));
+        json_t *item = json_array_get(listed, i);
+        check_configuration(run, order[i], item, json_object_get(item, "configuration"));
     }
     json_decref(json);
 }
@@ -522,16 +528,16 @@ static const struct {
 } operations[] = {
     {"put", 36, put_entry},          {"get", 26, get_entry},
     {"head", 8, head_entry},         {"delete", 12, delete_entry},
-    {"clock", 9, move_clock},        {"declare", 4, declare_bucket},
+    {"clock", 9, move_clock},        {"declare", 5, declare_bucket},
     {"get bucket", 2, get_bucket},   {"list buckets", 1, list_buckets},
-    {"drop bucket", 2, drop_bucket},
+    {"drop bucket", 1, drop_bucket},
 };
 
 static void step(struct run *run)
 {
     size_t bucket = random_below(&run->random, UNIVERSE_BUCKETS);
-    // Half of the steps stay among a few addresses, so that they meet each other.
-    size_t address = random_below(&run->random, random_chance(&run->random, 50) ? 6 : UNIVERSE_ADDRESSES);
+    // Most steps stay among a few addresses, so that they meet each other.
+    size_t address = random_below(&run->random, random_chance(&run->random, 70) ? 5 : UNIVERSE_ADDRESSES);
     size_t drawn = random_below(&run->random, 100);
     size_t operation = 0;
     for (; drawn >= operations[operation].weight; operation++) {
