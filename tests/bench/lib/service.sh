@@ -1,0 +1,91 @@
+# The service on its private PostgreSQL, and a table on that same server for what a user would write by hand.
+
+service=''        # its address
+postgres_bin=''   # the folder of pgbench and psql
+bench_database='' # a connection string to the table for pgbench
+
+find_postgres_bin() {
+    local folder
+    for folder in /usr/lib/postgresql/*/bin; do
+        [[ ! -x $folder/pgbench ]] || postgres_bin=$folder
+    done
+    [[ -n $postgres_bin ]] || postgres_bin=$(dirname "$(command -v pgbench)" 2>/dev/null)
+}
+
+service_address() {
+    [[ $(cat "$work_folder/holdfast.out") =~ http://([0-9.:]+) ]] && service=${BASH_REMATCH[1]} &&
+        answers "$service" /readyz
+}
+
+need_service() {
+    [[ -z $service ]] || return 0
+    start holdfast "$build/holdfast" serve --listen 127.0.0.1:0 --data "$work_folder/data" --log-level warn
+    wait_for holdfast 60 service_address || return
+    say "loading $keys entries"
+    fill "$service" --request 'PUT /v1/buckets/bench/entries/{key}' --header 'Content-Type: text/plain' \
+        --body '{value}' --status 201 || return
+    settle 'host='"$work_folder"'/data/socket user=holdfast dbname=holdfast'
+}
+
+# settle DATABASE: what loading left behind is cleaned up now, not during a measurement.
+settle() {
+    sql "$1" 'vacuum analyze; checkpoint'
+}
+
+sql() {
+    local database=$1 statement
+    local IFS=';'
+    for statement in $2; do
+        "$postgres_bin/psql" --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 \
+            --command="$statement" "$database" || return
+    done
+}
+
+# The server keeps what it acknowledges: without that a durable write would be compared with nothing.
+check_durable() {
+    local settings
+    settings=$(sql "$1" "select string_agg(setting, ' ' order by name) from pg_settings
+        where name in ('fsync', 'synchronous_commit')") || return
+    [[ $settings == 'on on' ]] || {
+        say "the private PostgreSQL runs with fsync and synchronous_commit: $settings"
+        return 1
+    }
+}
+
+need_pgbench() {
+    [[ -z $bench_database ]] || return 0
+    [[ -n $postgres_bin ]] || skip 'pgbench is not installed' || return
+    need_service || return
+    local server="host=$work_folder/data/socket user=holdfast"
+    check_durable "$server dbname=holdfast" || return
+    say "loading $keys rows for pgbench"
+    sql "$server dbname=holdfast" 'create database holdfast_bench' || return
+    sql "$server dbname=holdfast_bench" "
+        create table entries (key bytea primary key, value bytea not null);
+        insert into entries select convert_to((100000000 + i)::text, 'UTF8'),
+            convert_to((100000000 + i)::text || substr('$(value_example)', 10), 'UTF8')
+            from generate_series(0, $keys - 1) i" || return
+    settle "$server dbname=holdfast_bench" || return
+    bench_database="$server dbname=holdfast_bench"
+}
+
+# holdfast_get METRIC CONNECTIONS
+holdfast_get() {
+    load "$1" "$service" "$2" --request 'GET /v1/buckets/bench/entries/{key}' --status 200 --reply '{value}'
+}
+
+# holdfast_put METRIC CONNECTIONS
+holdfast_put() {
+    load "$1" "$service" "$2" --request 'PUT /v1/buckets/bench/entries/{key}' --header 'Content-Type: text/plain' \
+        --body '{value}' --status 204
+}
+
+# pgbench_select METRIC CLIENTS
+pgbench_select() {
+    pgbench_run "$1" "$2" "$here/pgbench/select.sql"
+}
+
+# pgbench_upsert METRIC CLIENTS
+pgbench_upsert() {
+    pgbench_run "$1" "$2" "$here/pgbench/upsert.sql"
+}

@@ -1,0 +1,3 @@
+-- One read by primary key, as a user would write it by hand.
+\set key random(100000000, 99999999 + :keys)
+select value from entries where key = :key::bytea;

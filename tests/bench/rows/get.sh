@@ -1,0 +1,6 @@
+# Reads, against the prepared SELECT that a user would write by hand.
+row_get() {
+    need service pgbench || return
+    pair 'GET, 64 connections / pgbench prepared SELECT, its best' '>= 1.15' \
+        'holdfast_get rate 64' -- 'pgbench_select rate 8' 'pgbench_select rate 16' 'pgbench_select rate 32'
+}

@@ -1,0 +1,135 @@
+// Compiles and fills templates; the value of a key is defined here.
+#include "template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+// Writes `in` in base64 with padding; `out` takes 4 bytes for each 3 begun. Gives the number of bytes
+// written.
+static size_t base64_write(char *out, const char *in, size_t size)
+{
+    char *at = out;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i;
+        uint32_t group = (uint32_t)(unsigned char)in[i] << 16;
+        group |= left > 1 ? (uint32_t)(unsigned char)in[i + 1] << 8 : 0;
+        group |= left > 2 ? (uint32_t)(unsigned char)in[i + 2] : 0;
+        *at++ = ALPHABET[group >> 18];
+        *at++ = ALPHABET[group >> 12 & 63];
+        *at++ = left > 1 ? ALPHABET[group >> 6 & 63] : '=';
+        *at++ = left > 2 ? ALPHABET[group & 63] : '=';
+    }
+    return (size_t)(at - out);
+}
+
+void key_write(struct key *key, uint32_t index, bool base64)
+{
+    uint32_t number = KEY_FIRST + index;
+    for (int i = KEY_DIGITS - 1; i >= 0; i--, number /= 10)
+        key->digits[i] = (char)('0' + number % 10);
+    if (base64)
+        base64_write(key->base64, key->digits, KEY_DIGITS);
+}
+
+static void filler_write(char *out, size_t size)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz";
+    for (size_t i = 0; i < size; i++)
+        out[i] = LETTERS[i % (sizeof LETTERS - 1)];
+}
+
+static bool hole_add(struct template *template, bool base64)
+{
+    if (template->count == TEMPLATE_HOLES)
+        return false;
+    template->holes[template->count++] = (struct hole){.at = template->size, .base64 = base64};
+    template->size += base64 ? KEY_BASE64 : KEY_DIGITS;
+    return true;
+}
+
+static bool filler_add(struct template *template, size_t size, bool base64)
+{
+    if (!base64) {
+        filler_write(template->text + template->size, size);
+        template->size += size;
+        return true;
+    }
+    char *plain = malloc(size + 1);
+    if (!plain)
+        return false;
+    filler_write(plain, size);
+    template->size += base64_write(template->text + template->size, plain, size);
+    free(plain);
+    return true;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+// Compiles what begins at `source`: gives the number of bytes taken, 0 on failure.
+static size_t piece_compile(struct template *template, const char *source, size_t filler)
+{
+    static const struct {
+        const char *name;
+        bool base64, value;
+    } HOLES[] = {{"{key}", false, false},
+                 {"{key64}", true, false},
+                 {"{value}", false, true},
+                 {"{value64}", true, true}};
+    for (size_t i = 0; i < sizeof HOLES / sizeof *HOLES; i++) {
+        if (!starts_with(source, HOLES[i].name))
+            continue;
+        if (!hole_add(template, HOLES[i].base64))
+            return 0;
+        if (HOLES[i].value && !filler_add(template, filler, HOLES[i].base64))
+            return 0;
+        return strlen(HOLES[i].name);
+    }
+    template->text[template->size++] = *source;
+    return 1;
+}
+
+bool template_compile(struct template *template, const char *source, size_t value_size)
+{
+    *template = (struct template){0};
+    size_t largest_hole = KEY_BASE64 + value_size * 2;
+    template->text = malloc(strlen(source) + TEMPLATE_HOLES * largest_hole);
+    if (!template->text)
+        return false;
+    while (*source) {
+        size_t taken = piece_compile(template, source, value_size - KEY_DIGITS);
+        if (!taken)
+            return false;
+        source += taken;
+    }
+    return true;
+}
+
+void template_free(struct template *template)
+{
+    free(template->text);
+}
+
+bool template_base64(const struct template *template)
+{
+    for (int i = 0; i < template->count; i++) {
+        if (template->holes[i].base64)
+            return true;
+    }
+    return false;
+}
+
+void template_fill(struct template *template, const struct key *key)
+{
+    for (int i = 0; i < template->count; i++) {
+        char *at = template->text + template->holes[i].at;
+        if (template->holes[i].base64)
+            memcpy(at, key->base64, KEY_BASE64);
+        else
+            memcpy(at, key->digits, KEY_DIGITS);
+    }
+}
