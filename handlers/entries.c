@@ -182,7 +182,6 @@ enum write_status {
     WRITE_TOO_LARGE,
     WRITE_PAST,
     WRITE_ABSENT,
-    WRITE_AGAIN,
 };
 
 #define PUT_STATEMENT                                                                                                  \
@@ -270,7 +269,7 @@ static void put_done(struct operation *operation, const struct outcome *outcome)
     enum write_status status = (enum write_status)outcome_number(outcome, 0, WROTE_STATUS);
     // What a later put of the same key met says nothing about this one, which was never tried.
     bool stood_for = outcome->behind > 0;
-    if (status == WRITE_AGAIN || (stood_for && status != WRITE_NEW && status != WRITE_REPLACED)) {
+    if (stood_for && status != WRITE_NEW && status != WRITE_REPLACED) {
         operation->collapses = false;
         store_submit(context_of(request)->store, operation);
         return;
@@ -300,7 +299,6 @@ static void put_done(struct operation *operation, const struct outcome *outcome)
         reply_invalid(request, "expires_at", "the time is in the past by the database's clock");
         return;
     case WRITE_ABSENT:
-    case WRITE_AGAIN:
         break;
     }
 }
@@ -380,9 +378,6 @@ static void delete_done(struct operation *operation, const struct outcome *outco
         return;
     case WRITE_OTHER_KIND:
         reply_kind_mismatch(request, operation->bucket, outcome_bytes(outcome, 0, DELETED_KIND));
-        return;
-    case WRITE_AGAIN:
-        store_submit(context_of(request)->store, operation);
         return;
     default:
         reply_simple_problem(request, PROBLEM_NOT_FOUND, "there is no live entry of this key in this branch");

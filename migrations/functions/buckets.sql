@@ -4,10 +4,24 @@ create or replace function holdfast.make_buckets(names text[]) returns void
 language sql volatile
 as $$
     insert into holdfast.buckets (name, created_at)
-    select distinct n, holdfast.now() from unnest(names) n order by n
+    select distinct n, holdfast.now() from unnest(names) n
     on conflict (name) do nothing
 $$;
-comment on function holdfast.make_buckets(text[]) is 'Declares buckets with the defaults where the name is free.';
+comment on function holdfast.make_buckets(text[]) is
+    'Declares buckets with the defaults where the name is free. The caller holds the names'' locks.';
+
+create or replace function holdfast.bucket_configurations(names text[])
+returns table (ids integer[], kinds text[], types text[], ttls bigint[], idles bigint[], mosts integer[], lifted boolean)
+language sql stable
+as $$
+    select array_agg(b.id order by n.i), array_agg(b.kind order by n.i), array_agg(b.type order by n.i),
+           array_agg(b.ttl_us order by n.i), array_agg(b.idle_us order by n.i), array_agg(b.max_value_bytes order by n.i),
+           exists (select from holdfast.lifted l where l.mark = l.xmin)
+    from unnest(names) with ordinality n(name, i) left join holdfast.buckets b on b.name = n.name
+$$;
+comment on function holdfast.bucket_configurations(text[]) is
+    'What the names are declared as, in their order, nulls for those that are not; and whether the revision was lifted '
+    'in this database.';
 
 create or replace function holdfast.declare_bucket(
     name text, type text, ttl_us bigint, idle_us bigint, encrypted boolean, max_value_bytes integer
@@ -18,21 +32,17 @@ as $$
 declare
     b holdfast.buckets;
 begin
-    loop
-        insert into holdfast.buckets as n (name, type, ttl_us, idle_us, encrypted, max_value_bytes, created_at)
+    -- The bucket's writers check values against its type: none may be under way while it changes.
+    perform holdfast.lock_names(array[declare_bucket.name]);
+    select * into b from holdfast.buckets k where k.name = declare_bucket.name;
+    if not found then
+        insert into holdfast.buckets (name, type, ttl_us, idle_us, encrypted, max_value_bytes, created_at)
         values (declare_bucket.name, declare_bucket.type, declare_bucket.ttl_us, declare_bucket.idle_us,
                 declare_bucket.encrypted, declare_bucket.max_value_bytes, holdfast.now())
-        on conflict (name) do nothing
         returning * into b;
-        if found then
-            return query select 0::smallint, b.created_at, b.kind;
-            return;
-        end if;
-        -- The bucket's writers check values against its type: none may be under way while it changes.
-        perform holdfast.lock_buckets(array[declare_bucket.name], false);
-        select * into b from holdfast.buckets k where k.name = declare_bucket.name;
-        exit when found;
-    end loop;
+        return query select 0::smallint, b.created_at, b.kind;
+        return;
+    end if;
     if b.kind <> 'bucket' then
         return query select 2::smallint, b.created_at, b.kind;
         return;
@@ -87,7 +97,7 @@ as $$
 declare
     b holdfast.buckets;
 begin
-    perform holdfast.lock_buckets(array[drop_bucket.name], false);
+    perform holdfast.lock_names(array[drop_bucket.name]);
     select * into b from holdfast.buckets k where k.name = drop_bucket.name;
     if not found then
         return query select 1::smallint, null::bigint, null::text;

@@ -230,16 +230,19 @@ static void add_settings(struct buffer *text, const char *stamp, int major, bool
                           "autovacuum_analyze_scale_factor = 0.05\n"
                           "autovacuum_vacuum_insert_scale_factor = 0.1\n"
                           "autovacuum_vacuum_cost_limit = 1000\n");
-    buffer_add_text(text, "\n# What users store never reaches the log.\n"
-                          "log_line_prefix = '%m [%p] '\n"
-                          "log_min_messages = warning\n"
-                          "log_min_error_statement = panic\n"
-                          "log_error_verbosity = terse\n"
-                          "log_statement = none\n"
-                          "log_min_duration_statement = -1\n"
-                          "log_parameter_max_length = 0\n"
-                          "log_parameter_max_length_on_error = 0\n"
-                          "log_checkpoints = off\n");
+    buffer_add_text(
+        text,
+        "\n# What users store never reaches the log: a statement's error may quote it, and is told to its\n"
+        "# client alone, so this keeps what the server says about itself (log, fatal, panic).\n"
+        "log_line_prefix = '%m [%p] '\n"
+        "log_min_messages = log\n"
+        "log_min_error_statement = panic\n"
+        "log_error_verbosity = terse\n"
+        "log_statement = none\n"
+        "log_min_duration_statement = -1\n"
+        "log_parameter_max_length = 0\n"
+        "log_parameter_max_length_on_error = 0\n"
+        "log_checkpoints = off\n");
 }
 
 static bool replace_settings(const struct folder *folder, const struct account *account, struct bytes text)
