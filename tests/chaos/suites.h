@@ -1,0 +1,7 @@
+// The suites of this tier, one a file.
+#pragma once
+
+#include <check.h>
+
+Suite *replicas_suite(void);
+Suite *embedded_suite(void);
