@@ -11,11 +11,13 @@ comment on function holdfast.make_buckets(text[]) is
     'Declares buckets with the defaults where the name is free. The caller holds the names'' locks.';
 
 create or replace function holdfast.bucket_configurations(names text[])
-returns table (ids integer[], kinds text[], types text[], ttls bigint[], idles bigint[], mosts integer[], lifted boolean)
+returns table (ids integer[], kinds text[], types text[], ttls bigint[], idles bigint[], mosts integer[],
+               cleared bigint[], lifted boolean)
 language sql stable
 as $$
     select array_agg(b.id order by n.i), array_agg(b.kind order by n.i), array_agg(b.type order by n.i),
            array_agg(b.ttl_us order by n.i), array_agg(b.idle_us order by n.i), array_agg(b.max_value_bytes order by n.i),
+           array_agg(b.cleared_to order by n.i),
            exists (select from holdfast.lifted l where l.mark = l.xmin)
     from unnest(names) with ordinality n(name, i) left join holdfast.buckets b on b.name = n.name
 $$;

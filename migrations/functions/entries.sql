@@ -1,15 +1,37 @@
--- Reading, writing and removing single entries, many requests in one call.
+-- Reading, writing, taking and removing single entries, many requests in one call.
 --
 -- All take the distinct bucket names, for each operation the place of its bucket among them (from 1) and an ordinal (1 to
--- 256) that becomes its place among the revisions of the call; then an array a column. A path occurs once a call.
+-- 256) that becomes its place among the revisions of the call; then an array a column.
 --
 -- conditions: 1 the entry must exist, 2 it must not, 4 its version must be one of if_versions, 8 it must not be one of
 -- unless_versions (both as text of a bigint[]).
 
+create or replace function holdfast.is_cleared(bucket_id integer, path bytea, version bigint) returns boolean
+language sql stable
+as $$
+    select exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3
+                   and c.low <= $2 and (c.high is null or $2 < c.high))
+$$;
+comment on function holdfast.is_cleared(integer, bytea, bigint) is 'Whether a clear covers this version of the path.';
+
+create or replace function holdfast.condition_holds(
+    conditions smallint, live boolean, version bigint, if_versions text, unless_versions text
+) returns boolean
+language sql stable
+as $$
+    select conditions = 0 or (
+        (conditions & 1 = 0 or live)
+        and (conditions & 2 = 0 or not live)
+        and (conditions & 4 = 0 or (live and version = any (if_versions::bigint[])))
+        and (conditions & 8 = 0 or not (live and version = any (unless_versions::bigint[]))))
+$$;
+comment on function holdfast.condition_holds(smallint, boolean, bigint, text, text) is
+    'Whether an entry in this state meets the conditions.';
+
 create or replace function holdfast.get_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], unless bigint[], wants boolean[], largest integer
 ) returns table (o smallint, status smallint, version bigint, expires_at timestamptz, idle_us bigint, content_type text,
-                 metadata bytea, size integer, value bytea, type text)
+                 metadata bytea, size integer, value bytea, kind text, now timestamptz)
 language sql stable
 as $$
     select q.o,
@@ -17,19 +39,20 @@ as $$
            e.version, e.expires_at, e.idle_us, e.content_type, e.metadata, octet_length(e.value),
            case when q.wanted and e.version is distinct from q.unless and octet_length(e.value) <= largest
                 then e.value end,
-           case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w]) end
-    from (select holdfast.now() as now, array(
-              select coalesce(case when k.kind = 'bucket' then k.id else -k.id end, 0)
-              from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name
-              order by n.i) as ids
-          offset 0) r
+           case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w]) end,
+           r.now
+    from (select holdfast.now() as now, array_agg(k.cleared_to order by n.i) as cleared,
+                 array_agg(coalesce(case when k.kind = 'bucket' then k.id else -k.id end, 0) order by n.i) as ids
+          from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name) r
     cross join unnest(which, ordinals, paths, unless, wants) q(w, o, path, unless, wanted)
     left join holdfast.entries e on e.bucket_id = r.ids[q.w] and e.path = q.path
-                                and (e.expires_at is null or e.expires_at > r.now)
+        and (e.expires_at is null or e.expires_at > r.now)
+        and (r.cleared[q.w] is null or e.version > r.cleared[q.w]
+             or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
 $$;
 comment on function holdfast.get_entries(text[], smallint[], smallint[], bytea[], bigint[], boolean[], integer) is
-    'status 0: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind, which type names. The '
-    'value comes when it is wanted, has another version than unless and at most largest bytes.';
+    'status 0: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind. The value comes when it '
+    'is wanted, has another version than unless and at most largest bytes.';
 
 create or replace function holdfast.put_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], vals bytea[], content_types text[],
@@ -47,18 +70,20 @@ declare
     bucket_ttls bigint[];
     bucket_idles bigint[];
     mosts integer[];
+    cleared bigint[];
     lifted boolean;
     base bigint;
     t0 timestamptz;
 begin
     locked := holdfast.lock_names(names);
     t0 := holdfast.now(); -- after the lock: it may have taken a while
-    select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, lifted from holdfast.bucket_configurations(names);
+    select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted
+    from holdfast.bucket_configurations(names);
     if array_position(ids, null) is not null then
         perform holdfast.make_buckets(array(
             select names[q.w] from unnest(which, conditions, untils, declares) q(w, conditions, until, declares)
             where q.declares and q.conditions & 5 = 0 and (q.until is null or q.until > t0)));
-        select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, lifted
+        select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted
         from holdfast.bucket_configurations(names);
     end if;
     if not lifted then
@@ -77,10 +102,8 @@ begin
                    when types[q.w] not in ('any', 'bytes') and types[q.w] <> q.checked then 5
                    when octet_length(q.value) > mosts[q.w] then 6
                    when q.until <= t0 then 7
-                   when q.conditions & 1 <> 0 and not l.live then 2
-                   when q.conditions & 4 <> 0 and not (l.live and e.version = any (q.if_versions::bigint[])) then 2
-                   when q.conditions & 2 <> 0 and l.live then 2
-                   when q.conditions & 8 <> 0 and l.live and e.version = any (q.unless_versions::bigint[]) then 2
+                   when not holdfast.condition_holds(q.conditions, l.live, e.version, q.if_versions, q.unless_versions)
+                       then 2
                    when l.live then 1
                    else 0
                end::smallint status
@@ -90,7 +113,9 @@ begin
                declares, i)
         left join holdfast.entries e on e.bucket_id = ids[q.w] and e.path = q.path
         cross join lateral (
-            select e.version is not null and (e.expires_at is null or e.expires_at > t0) as live) l
+            select e.version is not null and (e.expires_at is null or e.expires_at > t0)
+               and (cleared[q.w] is null or e.version > cleared[q.w]
+                    or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live) l
     ), d as materialized (
         select c.*, x.expires_at, x.idle
         from c cross join lateral (
@@ -109,9 +134,8 @@ begin
     ), w as (
         insert into holdfast.entries as e (bucket_id, path, version, expires_at, idle_us, slot, content_type, metadata,
                                            value)
-        select ids[d.w], d.path, base + d.o, d.expires_at, d.idle,
-               case when d.expires_at is not null then extract(epoch from d.expires_at)::bigint / 60 end,
-               d.content_type, d.metadata, vals[d.i]
+        select ids[d.w], d.path, base + d.o, d.expires_at, d.idle, holdfast.slot_of(d.expires_at), d.content_type,
+               d.metadata, vals[d.i]
         from d where d.status <= 1
         on conflict (bucket_id, path) do update
         set version = excluded.version, expires_at = excluded.expires_at, idle_us = excluded.idle_us,
@@ -125,15 +149,35 @@ end
 $$;
 comment on function holdfast.put_entries(text[], smallint[], smallint[], bytea[], bytea[], text[], bytea[], text[],
     smallint[], text[], text[], bigint[], timestamptz[], boolean[]) is
-    'Writes entries. ttls: microseconds, -1 for never, null for what the bucket says. checked: the type the caller '
-    'checked the value for. declares: whether a missing bucket is made. status 0: new, 1: replaced, 2: a condition '
-    'failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind (type), 5: to be '
-    'checked for another type (type), 6: larger than most, 7: expires in the past.';
+    'Writes entries; a path occurs once a call. ttls: microseconds, -1 for never, null for what the bucket says. checked: '
+    'the type the caller checked the value for. declares: whether a missing bucket is made. status 0: new, 1: replaced, '
+    '2: a condition failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind (type), '
+    '5: to be checked for another type (type), 6: larger than most, 7: expires in the past.';
+
+create or replace function holdfast.slot_of(expires_at timestamptz) returns integer
+language sql stable
+as $$ select case when expires_at is not null then (extract(epoch from expires_at)::bigint / 60)::integer end $$;
+comment on function holdfast.slot_of(timestamptz) is 'The minute in which the sweeper first looks at an entry.';
 
 create or replace function holdfast.delete_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], conditions smallint[], if_versions text[],
     unless_versions text[]
-) returns table (o smallint, status smallint, version bigint, type text)
+) returns table (o smallint, status smallint, version bigint, kind text)
+language sql volatile
+as $$
+    select t.o, t.status, t.version, t.kind
+    from holdfast.take_entries(names, which, ordinals, paths, conditions, if_versions, unless_versions, -1) t
+$$;
+comment on function holdfast.delete_entries(text[], smallint[], smallint[], bytea[], smallint[], text[], text[]) is
+    'Removes live entries. status 0: removed (version is the position), 2: a condition failed (version is the live one or '
+    'null), 3: the bucket is not declared, 4: of another kind (kind), 8: absent. Of several operations on one path the '
+    'first whose conditions hold removes it.';
+
+create or replace function holdfast.take_entries(
+    names text[], which smallint[], ordinals smallint[], paths bytea[], conditions smallint[], if_versions text[],
+    unless_versions text[], largest integer
+) returns table (o smallint, status smallint, version bigint, kind text, taken bigint, content_type text, metadata bytea,
+                 expires_at timestamptz, value bytea)
 language plpgsql volatile
 as $$
 #variable_conflict use_column
@@ -141,26 +185,27 @@ declare
     locked boolean;
     ids integer[];
     kinds text[];
+    cleared bigint[];
     lifted boolean;
     base bigint;
     t0 timestamptz;
 begin
     locked := holdfast.lock_names(names);
     t0 := holdfast.now();
-    select c.ids, c.kinds, c.lifted into ids, kinds, lifted from holdfast.bucket_configurations(names) c;
+    select c.ids, c.kinds, c.cleared, c.lifted into ids, kinds, cleared, lifted
+    from holdfast.bucket_configurations(names) c;
     if not lifted then
         perform holdfast.refuse_restored();
     end if;
     base := nextval('holdfast.revision') - 256;
     return query
     with c as materialized (
-        select q.o, q.w, q.path, e.version old_version, l.live,
+        select q.o, q.w, q.path, q.conditions, e.version old_version, l.live, e.content_type, e.metadata, e.expires_at,
+               octet_length(e.value) > largest and largest >= 0 too_large,
                case
                    when kinds[q.w] <> 'bucket' then 4
-                   when q.conditions & 1 <> 0 and not l.live then 2
-                   when q.conditions & 4 <> 0 and not (l.live and e.version = any (q.if_versions::bigint[])) then 2
-                   when q.conditions & 2 <> 0 and l.live then 2
-                   when q.conditions & 8 <> 0 and l.live and e.version = any (q.unless_versions::bigint[]) then 2
+                   when not holdfast.condition_holds(q.conditions, l.live, e.version, q.if_versions, q.unless_versions)
+                       then 2
                    when ids[q.w] is null then 3
                    when l.live then 0
                    else 8
@@ -169,14 +214,129 @@ begin
              q(w, o, path, conditions, if_versions, unless_versions)
         left join holdfast.entries e on e.bucket_id = ids[q.w] and e.path = q.path
         cross join lateral (
-            select e.version is not null and (e.expires_at is null or e.expires_at > t0) as live) l
+            select e.version is not null and (e.expires_at is null or e.expires_at > t0)
+               and (cleared[q.w] is null or e.version > cleared[q.w]
+                    or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live) l
+    ), f as materialized (
+        select c.*, min(c.o) filter (where c.status = 0) over (partition by c.w, c.path) winner from c
     ), d as (
-        delete from holdfast.entries e using c where c.status = 0 and e.bucket_id = ids[c.w] and e.path = c.path
+        delete from holdfast.entries e using f
+        where f.status = 0 and f.o = f.winner and not f.too_large and e.bucket_id = ids[f.w] and e.path = f.path
+        returning f.o, e.value
     )
-    select c.o, c.status, case when c.status = 0 then base + c.o when c.live then c.old_version end, kinds[c.w]
+    select f.o,
+           case
+               when f.status = 0 and f.too_large then 10
+               when f.winner < f.o and f.status in (0, 2) then case when f.conditions & 5 <> 0 then 2 else 8 end
+               else f.status
+           end::smallint,
+           case
+               when f.status = 0 and f.o = f.winner then base + f.o
+               when f.winner < f.o then null
+               when f.live then f.old_version
+           end,
+           kinds[f.w], f.old_version, f.content_type, f.metadata, f.expires_at,
+           case when largest >= 0 then d.value end
+    from f left join d on d.o = f.o;
+end
+$$;
+comment on function holdfast.take_entries(text[], smallint[], smallint[], bytea[], smallint[], text[], text[], integer) is
+    'Removes live entries and gives what they were. status 0: taken (version is the position, taken the version of the '
+    'value), 2: a condition failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind '
+    '(kind), 8: absent, 10: the value has more than largest bytes and was left. Of several operations on one path the '
+    'first whose conditions hold wins. A largest of -1 gives no values.';
+
+create or replace function holdfast.renew_entries(
+    names text[], which smallint[], ordinals smallint[], paths bytea[], versions bigint[], urgents boolean[]
+) returns table (o smallint, expires_at timestamptz)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    locked boolean;
+    t0 timestamptz;
+begin
+    -- Nobody relies on a renewal that was not urgent: a crash that loses it loses a thirtieth of the term.
+    if not (true = any (urgents)) then
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
+    locked := holdfast.lock_names(names);
+    t0 := holdfast.now();
+    update holdfast.entries e
+    set expires_at = t0 + e.idle_us * interval '1 microsecond'
+    from (select distinct b.id, q.path, q.version
+          from unnest(which, paths, versions) q(w, path, version)
+          join holdfast.buckets b on b.name = names[q.w]) r
+    where e.bucket_id = r.id and e.path = r.path and e.version = r.version and e.expires_at > t0
+      and e.expires_at < t0 + e.idle_us * 29 / 30 * interval '1 microsecond';
+    return query
+    select q.o, e.expires_at
+    from unnest(which, ordinals, paths) q(w, o, path)
+    left join holdfast.buckets b on b.name = names[q.w]
+    left join holdfast.entries e on e.bucket_id = b.id and e.path = q.path;
+end
+$$;
+comment on function holdfast.renew_entries(text[], smallint[], smallint[], bytea[], bigint[], boolean[]) is
+    'Gives entries that are read their whole idle term again, at most once a thirtieth of it, when they still have the '
+    'version that was read. urgents: whether somebody waits until it is durable.';
+
+create or replace function holdfast.expire_entries(
+    names text[], which smallint[], ordinals smallint[], paths bytea[], conditions smallint[], if_versions text[],
+    unless_versions text[], ttls bigint[], untils timestamptz[]
+) returns table (o smallint, status smallint, version bigint, kind text, expires_at timestamptz, pos bigint)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    locked boolean;
+    ids integer[];
+    kinds text[];
+    cleared bigint[];
+    lifted boolean;
+    base bigint;
+    t0 timestamptz;
+begin
+    locked := holdfast.lock_names(names);
+    t0 := holdfast.now();
+    select c.ids, c.kinds, c.cleared, c.lifted into ids, kinds, cleared, lifted
+    from holdfast.bucket_configurations(names) c;
+    if not lifted then
+        perform holdfast.refuse_restored();
+    end if;
+    base := nextval('holdfast.revision') - 256;
+    return query
+    with c as materialized (
+        select q.o, q.w, q.path, e.version old_version, l.live, x.wanted,
+               case
+                   when kinds[q.w] <> 'bucket' then 4
+                   when q.until <= t0 then 7
+                   when not holdfast.condition_holds(q.conditions, l.live, e.version, q.if_versions, q.unless_versions)
+                       then 2
+                   when ids[q.w] is null then 3
+                   when l.live then 0
+                   else 8
+               end::smallint status
+        from unnest(which, ordinals, paths, conditions, if_versions, unless_versions, ttls, untils)
+             q(w, o, path, conditions, if_versions, unless_versions, ttl, until)
+        left join holdfast.entries e on e.bucket_id = ids[q.w] and e.path = q.path
+        cross join lateral (
+            select e.version is not null and (e.expires_at is null or e.expires_at > t0)
+               and (cleared[q.w] is null or e.version > cleared[q.w]
+                    or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live) l
+        cross join lateral (
+            select case when q.ttl = -1 then null when q.ttl is not null then t0 + q.ttl * interval '1 microsecond'
+                        else q.until end as wanted) x
+    ), u as (
+        update holdfast.entries e
+        set expires_at = c.wanted, idle_us = null, slot = coalesce(e.slot, holdfast.slot_of(c.wanted))
+        from c where c.status = 0 and e.bucket_id = ids[c.w] and e.path = c.path
+    )
+    select c.o, c.status, case when c.live then c.old_version end, kinds[c.w], c.wanted, base + c.o
     from c;
 end
 $$;
-comment on function holdfast.delete_entries(text[], smallint[], smallint[], bytea[], smallint[], text[], text[]) is
-    'Removes live entries. status 0: removed (version is the position), 2: a condition failed (version is the live one or '
-    'null), 3: the bucket is not declared, 4: of another kind (type), 8: absent.';
+comment on function holdfast.expire_entries(text[], smallint[], smallint[], bytea[], smallint[], text[], text[], bigint[],
+    timestamptz[]) is
+    'Changes when live entries expire; their version stays; a path occurs once a call. ttls: microseconds, -1 for never. '
+    'status 0: done (pos is the position), 2: a condition failed, 3: the bucket is not declared, 4: of another kind '
+    '(kind), 7: in the past, 8: absent.';

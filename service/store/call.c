@@ -88,7 +88,8 @@ void call_gather(struct call *call, struct lane *lane)
     while (*link && call->ordinals < CALL_OPERATIONS && skipped < SKIPS) {
         struct operation *operation = *link;
         bool by_itself =
-            operation->alone || operation->size > CALL_LARGE || statement->form == STATEMENT_ALONE;
+            operation->alone || operation->size > CALL_LARGE || statement->form == STATEMENT_ALONE ||
+            statement->role == ROLE_LARGE;
         if (call->count && (by_itself || bytes + operation->size > CALL_BYTES))
             break;
         bool collapsed = false;

@@ -9,7 +9,7 @@
 enum {
     CALL_OPERATIONS = 256, // as many versions as one draw of the sequence `revision` gives
     CALL_BYTES = 1 << 20,
-    CALL_LARGE = 64 << 10, // an operation above this travels alone
+    CALL_LARGE = 64 << 10, // an operation above this travels alone, as all of ROLE_LARGE do
     CALL_ATTEMPTS = 5,
 };
 
