@@ -5,7 +5,7 @@
 
 #define SECOND INT64_C(1000000)
 
-START_TEST(duration_parses)
+START_TEST(duration_reads_every_unit)
 {
     static const struct {
         const char *text;
@@ -28,7 +28,7 @@ START_TEST(duration_parses)
 }
 END_TEST
 
-START_TEST(duration_refuses)
+START_TEST(duration_refuses_zero_negative_and_absurd)
 {
     static const char *const bad[] = {"",
                                       "0s",
@@ -114,7 +114,7 @@ START_TEST(duration_reads_back_what_it_wrote)
 }
 END_TEST
 
-START_TEST(rate_parses)
+START_TEST(rate_reads_counts_and_periods)
 {
     static const struct {
         const char *text;
@@ -134,7 +134,7 @@ START_TEST(rate_parses)
 }
 END_TEST
 
-START_TEST(rate_refuses)
+START_TEST(rate_refuses_what_is_malformed)
 {
     static const char *const bad[] = {
         "",        "100",    "/s",     "100/",      "0/s",    "-1/s",
@@ -154,12 +154,12 @@ END_TEST
 Suite *duration_suite(void)
 {
     const TTest *tests[] = {
-        duration_parses,
-        duration_refuses,
+        duration_reads_every_unit,
+        duration_refuses_zero_negative_and_absurd,
         duration_is_written_with_the_largest_unit_that_divides_it,
         duration_reads_back_what_it_wrote,
-        rate_parses,
-        rate_refuses,
+        rate_reads_counts_and_periods,
+        rate_refuses_what_is_malformed,
         NULL,
     };
     return suite_of("duration", tests);

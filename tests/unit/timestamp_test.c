@@ -26,7 +26,7 @@ static void library_format(int64_t us, char out[64])
              tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, us - second * SECOND);
 }
 
-START_TEST(timestamp_formats)
+START_TEST(timestamp_agrees_with_the_library_on_random_times)
 {
     struct random random = random_seeded(8, 0);
     for (int round = 0; round < 30000; round++) {
@@ -208,7 +208,7 @@ END_TEST
 Suite *timestamp_suite(void)
 {
     const TTest *tests[] = {
-        timestamp_formats,
+        timestamp_agrees_with_the_library_on_random_times,
         timestamp_agrees_with_timegm_on_every_day,
         timestamp_reads_offsets_as_utc,
         timestamp_accepts_the_forms_of_rfc_3339,
