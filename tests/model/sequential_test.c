@@ -49,8 +49,9 @@ static void refute(struct run *run, const char *format, ...)
     for (size_t i = run->step + 1 > TRACE ? run->step + 1 - TRACE : 0; i <= run->step; i++) {
         fprintf(stderr, "%5zu %s\n", i, run->trace[i % TRACE]);
     }
-    ck_abort_msg("seed %" PRIu64 ", step %zu: %s; the reply was %d %.300s", run->seed, run->step, text,
-                 run->reply.status, run->reply.body.size > 0 ? (const char *)run->reply.body.data : "");
+    int told = run->reply.status >= 400 ? (int)run->reply.body.size : 0; // values are not for terminals
+    ck_abort_msg("seed %" PRIu64 ", step %zu: %s; the reply was %d %.*s", run->seed, run->step, text,
+                 run->reply.status, told, (const char *)run->reply.body.data);
     abort();
 }
 
@@ -554,6 +555,11 @@ static void start_run(struct run *run, uint64_t seed)
     }
     universe_draw(&run->universe, &run->random);
     run->model.now = (int64_t)time(NULL) * 1000000 + 123456;
+    for (size_t bucket = 0; bucket < UNIVERSE_BUCKETS; bucket++) { // what a failed run before may have left
+        char target[UNIVERSE_URL];
+        universe_bucket_url(target, bucket);
+        ask(run, "DELETE", target, NULL, (struct bytes){0}, NULL);
+    }
     replicas_set_clock(run->model.now);
 }
 
