@@ -1,0 +1,104 @@
+-- Many entries at once: pages of a branch, removing ranges, clearing branches.
+
+create or replace function holdfast.key_contains(key bytea, part bytea) returns boolean
+language plpgsql immutable
+as $$
+begin
+    return position(part in key) > 0 and convert_from(key, 'UTF8') is not null;
+exception when character_not_in_repertoire or untranslatable_character then
+    return false;
+end
+$$;
+comment on function holdfast.key_contains(bytea, bytea) is 'Whether the key is UTF-8 and has these bytes in it.';
+
+create or replace function holdfast.scan_entries(
+    name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer, bytes bigint, wanted boolean
+) returns table (status smallint, path bytea, version bigint, expires_at timestamptz, content_type text, size integer,
+                 value bytea, kind text)
+language plpgsql stable
+as $$
+#variable_conflict use_column
+declare
+    t0 timestamptz := holdfast.now();
+    b holdfast.buckets;
+begin
+    select * into b from holdfast.buckets k where k.name = scan_entries.name;
+    if not found or b.kind <> 'bucket' then
+        return query select case when b.id is null then 2 else 3 end::smallint, null::bytea, null::bigint, null::timestamptz,
+                            null::text, null::integer, null::bytea, b.kind;
+        return;
+    end if;
+    return query
+    select 0::smallint, r.path, r.version, r.expires_at, r.content_type, r.size,
+           case when wanted and (r.nr = 1 or r.total <= bytes) then r.value end, b.type
+    from (
+        select f.*, row_number() over w nr, sum(f.size) over w total
+        from (
+            select e.path, e.version, e.expires_at, e.content_type, octet_length(e.value) size, e.value
+            from holdfast.entries e
+            where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
+              and (after is null or e.path > after)
+              and (e.expires_at is null or e.expires_at > t0)
+              and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
+              and (b.cleared_to is null or e.version > b.cleared_to
+                   or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+            order by e.path
+            limit page
+        ) f
+        window w as (order by f.path)
+    ) r
+    where r.nr = 1 or not wanted or r.total - r.size < bytes
+    order by r.path;
+end
+$$;
+comment on function holdfast.scan_entries(text, bytea, bytea, bytea, integer, bytea, integer, bigint, boolean) is
+    'Live entries of a bucket with low <= path < high that follow after and, with contains, have it in the key, which '
+    'begins after skip bytes of the path; in byte order: at most page, and no more once their values pass bytes (the first always comes). kind is the '
+    'bucket''s type. status 2: the bucket is not declared, 3: of another kind (kind); else 0.';
+
+create or replace function holdfast.clear_range(
+    name text, low bytea, high bytea, skip integer, contains bytea, most integer
+) returns table (status smallint, removed bigint, pos bigint, kind text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    t0 timestamptz;
+    b holdfast.buckets;
+    base bigint;
+    n bigint;
+begin
+    perform holdfast.lock_names(array[clear_range.name]);
+    t0 := holdfast.now();
+    select * into b from holdfast.buckets k where k.name = clear_range.name;
+    if not found or b.kind <> 'bucket' then
+        return query select case when b.id is null then 2 else 3 end::smallint, null::bigint, null::bigint, b.kind;
+        return;
+    end if;
+    base := holdfast.draw_revision();
+    if contains is null then
+        select count(*) into n from (
+            select from holdfast.entries e
+            where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
+            limit most + 1) x;
+        if n > most then
+            insert into holdfast.clears (bucket_id, revision, low, high) values (b.id, base + 1, low, high);
+            update holdfast.buckets k set cleared_to = base + 1 where k.id = b.id;
+            return query select 0::smallint, null::bigint, base + 1, b.kind;
+            return;
+        end if;
+    end if;
+    with gone as (
+        delete from holdfast.entries e
+        where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
+          and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
+        returning (e.expires_at is null or e.expires_at > t0)
+              and not holdfast.is_cleared(e.bucket_id, e.path, e.version) as was_live)
+    select count(*) filter (where was_live) into n from gone;
+    return query select 0::smallint, n, base + 1, b.kind;
+end
+$$;
+comment on function holdfast.clear_range(text, bytea, bytea, integer, bytea, integer) is
+    'Removes the entries with low <= path < high (and, with contains, this in the key, which begins after skip bytes). Up to most rows are deleted '
+    'and the live ones among them counted; more are hidden at once by a clear and freed later, and removed is null. '
+    'status 2: the bucket is not declared, 3: of another kind; else 0.';
