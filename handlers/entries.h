@@ -1,4 +1,4 @@
-// Single entries: GET, HEAD, PUT, DELETE.
+// Single entries: GET, HEAD, PUT, DELETE, take.
 #pragma once
 
 struct request;
@@ -6,3 +6,4 @@ struct request;
 void entry_get(struct request *request);
 void entry_put(struct request *request);
 void entry_delete(struct request *request);
+void entry_take(struct request *request);

@@ -1,4 +1,4 @@
-// Metadata between headers and its stored form, and the entry's own headers.
+// The entry's own headers, metadata between headers and its stored form, and the value as a body.
 #include "handlers/entry_reply.h"
 
 #include "base/timestamp.h"
@@ -8,6 +8,27 @@ void reply_expires_at(struct request *request, int64_t us)
     char *text = arena_alloc(&request->arena, TIMESTAMP_SIZE);
     timestamp_format(us, text);
     reply_header(request, "Holdfast-Expires-At", text);
+}
+
+void reply_content_type(struct request *request, struct bytes stored)
+{
+    reply_header(request, "Content-Type",
+                 stored.size ? (const char *)arena_copy(&request->arena, stored).data : "application/octet-stream");
+}
+
+enum { COPIED_VALUE = 16 << 10 };
+
+static void release_result(void *owner)
+{
+    held_release(owner);
+}
+
+void reply_value(struct request *request, int status, struct bytes value, const struct outcome *outcome)
+{
+    if (value.size <= COPIED_VALUE)
+        reply_send(request, status, arena_copy(&request->arena, value));
+    else
+        reply_held(request, status, value, (struct held_body){outcome_hold(outcome), release_result});
 }
 
 struct value metadata_encode(struct request *request)
