@@ -30,6 +30,7 @@ struct http_client {
     struct memory head;
     struct memory body;
     long connections;
+    CURLcode last;
 };
 
 struct http_client *http_client_new(const char *url)
@@ -171,6 +172,7 @@ static CURLcode perform(struct http_client *client, const char *method, const ch
     CURLcode code = curl_easy_perform(client->curl);
     curl_easy_getinfo(client->curl, CURLINFO_NUM_CONNECTS, &opened);
     client->connections += opened;
+    client->last = code;
     curl_slist_free_all(list);
     return code;
 }
@@ -236,6 +238,11 @@ const char *http_encode(struct http_client *client, struct bytes bytes)
     }
     *at = 0;
     return text;
+}
+
+bool http_refused(const struct http_client *client)
+{
+    return client->last == CURLE_COULDNT_CONNECT;
 }
 
 long http_connections(const struct http_client *client)

@@ -26,6 +26,9 @@ struct answer *http_send(struct http_client *client, const char *method, const c
 struct answer *http_try(struct http_client *client, const char *method, const char *target, struct bytes body,
                         const char *const *headers, int limit_ms);
 
+// Whether the last http_try failed because nobody listens there any more.
+bool http_refused(const struct http_client *client);
+
 // Text in memory of the client (as printf), for targets and headers.
 const char *http_text(struct http_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
