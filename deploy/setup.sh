@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Without a terminal nobody can type a password.
+sudo_options=()
+[[ -t 0 ]] || sudo_options=(-n)
 
 # shellcheck disable=SC2034 # for the scripts that source this
 readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libjansson-dev libpq-dev
@@ -21,12 +24,8 @@ give_up() {
 as_root() {
     if ((EUID == 0)); then
         "$@"
-    elif ! command -v sudo >/dev/null; then
-        give_up "this needs root or sudo: $*"
-    elif [[ -t 0 ]]; then
-        sudo -- "$@"
     else
-        sudo -n -- "$@"
+        sudo "${sudo_options[@]}" -- "$@"
     fi
 }
 
@@ -60,21 +59,32 @@ missing_packages() {
     has_postgres || echo postgresql
 }
 
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
+}
+
 # Installs those of the named packages that are missing, and a PostgreSQL server when there is none.
 install_packages() {
-    local missing
+    local missing log
     command -v dpkg-query >/dev/null || {
         say "not a Debian system: taking for granted that these are installed: $* postgresql"
         return
     }
     mapfile -t missing < <(missing_packages "$@")
     ((${#missing[@]} > 0)) || return 0
+    ((EUID == 0)) || command -v sudo >/dev/null || give_up "root or sudo is needed to install ${missing[*]}"
     say "installing ${missing[*]}"
     prevent_main_cluster
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq ||
-        say 'the package lists could not be refreshed; trying with those that are here'
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
-        </dev/null >/dev/null || give_up "cannot install: ${missing[*]}"
+    log=$(mktemp) || give_up 'cannot make a temporary file'
+    # Lists that cannot be refreshed may still be good enough.
+    if ! {
+        apt_get update || true
+        apt_get install -y --no-install-recommends "${missing[@]}"
+    } >"$log" 2>&1 </dev/null; then
+        tail -n 20 "$log" >&2
+        give_up "cannot install ${missing[*]}; all that was said is in $log"
+    fi
+    rm -f "$log"
 }
 
 # A build folder that came with a copied checkout still names the place it was made in.
