@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "handlers/json_input.h"
 
 enum { BUCKET_NAME_BYTES = 128 };
 
@@ -26,17 +27,5 @@ bool address_read(struct request *request, struct address *address)
         reply_invalid(request, "under", "a branch has at most %d owners", PATH_MAX_OWNERS);
         return false;
     }
-    switch (path_encode(&request->arena, owners, count, request->parameters[1], &address->path)) {
-    case PATH_OK:
-        return true;
-    case PATH_EMPTY:
-        reply_invalid(request, request->parameters[1].size ? "under" : "key", "a key or owner has at least one byte");
-        return false;
-    case PATH_TOO_LONG:
-        break;
-    }
-    reply_invalid(request, "key",
-                  "the key with its branch is longer than %d bytes as stored (an owner costs 3 bytes beside its own)",
-                  PATH_MAX_STORED);
-    return false;
+    return input_path(request, owners, count, request->parameters[1], &address->path);
 }

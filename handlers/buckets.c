@@ -6,6 +6,7 @@
 #include "base/timestamp.h"
 #include "handlers/address.h"
 #include "handlers/cursor.h"
+#include "handlers/json_input.h"
 #include "handlers/list_query.h"
 #include "handlers/outcome.h"
 #include "handlers/value_type.h"
@@ -94,22 +95,6 @@ struct declare_call {
     struct configuration configuration;
 };
 
-static bool read_duration(struct request *request, json_t *object, const char *member, struct value *us)
-{
-    json_t *given = json_object_get(object, member);
-    *us = value_null();
-    if (!given || json_is_null(given))
-        return true;
-    int64_t n;
-    if (!json_is_string(given) ||
-        !duration_parse(bytes_make(json_string_value(given), json_string_length(given)), &n)) {
-        reply_invalid(request, member, "a duration is an integer above 0 and a unit (ms s m h d), at most 3650d");
-        return false;
-    }
-    *us = value_number(n);
-    return true;
-}
-
 static bool read_type(struct request *request, json_t *object, struct bytes *type)
 {
     json_t *given = json_object_get(object, "type");
@@ -160,8 +145,8 @@ static bool read_configuration(struct request *request, json_t *object, struct c
 {
     static const char *const members[] = {"type", "ttl", "idle", "encrypted", "max_value_bytes", NULL};
     if (!request_json_members(request, object, members) || !read_type(request, object, &configuration->type) ||
-        !read_duration(request, object, "ttl", &configuration->ttl) ||
-        !read_duration(request, object, "idle", &configuration->idle) ||
+        !input_duration(request, object, "ttl", &configuration->ttl) ||
+        !input_duration(request, object, "idle", &configuration->idle) ||
         !read_most(request, object, &configuration->max_value_bytes) ||
         !read_encrypted(request, object, &configuration->encrypted))
         return false;

@@ -3,6 +3,8 @@
 #include "handlers/context.h"
 #include "handlers/document.h"
 #include "handlers/entries.h"
+#include "handlers/entry_add.h"
+#include "handlers/entry_expiry.h"
 #include "handlers/health.h"
 
 #define BUCKET  "/v1/buckets/{bucket}"
@@ -15,6 +17,11 @@ const struct route routes[] = {
     {"PUT", ENTRY, entry_put, BODY_VALUE, ROUTE_CONDITIONS | ROUTE_METADATA,
      {"*under", "ttl", "expires_at", "persist"}},
     {"DELETE", ENTRY, entry_delete, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+
+    {"POST", ENTRY "/take", entry_take, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+    {"POST", ENTRY "/add", entry_add, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
+    {"PUT", ENTRY "/expiry", entry_expiry_put, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
+    {"DELETE", ENTRY "/expiry", entry_expiry_delete, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
 
     {"GET", "/v1/buckets", bucket_list, BODY_NONE, 0, {"prefix", "limit", "cursor"}},
     {"GET", BUCKET, bucket_get, BODY_NONE, 0, {0}},

@@ -537,11 +537,14 @@ json_t *request_json(struct request *request, bool empty_allowed)
     json_error_t error;
     request->json = json_loadb((const char *)request->body.data, request->body.size,
                                JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!request->json && json_error_code(&error) == json_error_numeric_overflow) {
+        reply_simple_problem(request, PROBLEM_OVERFLOW, "a number in the body is beyond 64 bits or a double");
+        return NULL;
+    }
     if (!request->json) {
         reply_invalid(request, "body", "%s",
-                      json_error_code(&error) == json_error_duplicate_key    ? "a member occurs twice"
-                      : json_error_code(&error) == json_error_numeric_overflow ? "a number is out of range"
-                                                                               : "the body is not a JSON document");
+                      json_error_code(&error) == json_error_duplicate_key ? "a member occurs twice"
+                                                                          : "the body is not a JSON document");
         return NULL;
     }
     if (!json_is_object(request->json)) {

@@ -136,11 +136,11 @@ void call_return(struct call *call)
 
 static const Oid element_oid[] = {
     [COLUMN_BOOL] = 16, [COLUMN_INT2] = 21, [COLUMN_INT4] = 23,  [COLUMN_INT8] = 20,
-    [COLUMN_TIME] = 1184, [COLUMN_TEXT] = 25, [COLUMN_BYTEA] = 17,
+    [COLUMN_FLOAT8] = 701, [COLUMN_TIME] = 1184, [COLUMN_TEXT] = 25, [COLUMN_BYTEA] = 17,
 };
 static const Oid array_oid[] = {
     [COLUMN_BOOL] = 1000, [COLUMN_INT2] = 1005, [COLUMN_INT4] = 1007,  [COLUMN_INT8] = 1016,
-    [COLUMN_TIME] = 1185, [COLUMN_TEXT] = 1009, [COLUMN_BYTEA] = 1001,
+    [COLUMN_FLOAT8] = 1022, [COLUMN_TIME] = 1185, [COLUMN_TEXT] = 1009, [COLUMN_BYTEA] = 1001,
 };
 
 static void encode_scalar(struct buffer *out, enum column_type type, const struct value *value)
@@ -158,6 +158,12 @@ static void encode_scalar(struct buffer *out, enum column_type type, const struc
     case COLUMN_INT8:
         buffer_add_u64(out, (uint64_t)value->number);
         return;
+    case COLUMN_FLOAT8: {
+        uint64_t bits;
+        memcpy(&bits, &value->real, sizeof bits);
+        buffer_add_u64(out, bits);
+        return;
+    }
     case COLUMN_TIME:
         buffer_add_u64(out, (uint64_t)(value->number - POSTGRES_EPOCH));
         return;
@@ -178,6 +184,7 @@ static size_t scalar_size(enum column_type type, const struct value *value)
     case COLUMN_INT4:
         return 4;
     case COLUMN_INT8:
+    case COLUMN_FLOAT8:
     case COLUMN_TIME:
         return 8;
     case COLUMN_TEXT:

@@ -11,6 +11,7 @@ enum column_type {
     COLUMN_INT2,
     COLUMN_INT4,
     COLUMN_INT8,
+    COLUMN_FLOAT8,
     COLUMN_TIME, // microseconds since 1970; timestamptz in SQL
     COLUMN_TEXT,
     COLUMN_BYTEA,

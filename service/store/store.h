@@ -13,12 +13,18 @@ struct outcome;
 struct value {
     bool given; // false is NULL
     int64_t number;
+    double real; // COLUMN_FLOAT8
     struct bytes bytes;
 };
 
 static inline struct value value_number(int64_t number)
 {
     return (struct value){.given = true, .number = number};
+}
+
+static inline struct value value_real(double real)
+{
+    return (struct value){.given = true, .real = real};
 }
 
 static inline struct value value_bytes(struct bytes bytes)

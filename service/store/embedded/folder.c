@@ -126,9 +126,10 @@ static void name_base(struct folder *folder, const struct account *account)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
     size_t room = sizeof((struct sockaddr_un *)0)->sun_path - sizeof SOCKET_FILE;
-    if (strlen(folder->path) < room && folder->path[strspn(folder->path, plain)] == '\0' &&
+    size_t size = strlen(folder->path);
+    if (size < room && folder->path[strspn(folder->path, plain)] == '\0' &&
         (!account->switches || account_can_enter(account, folder->path)))
-        snprintf(folder->base, sizeof folder->base, "%s", folder->path);
+        memcpy(folder->base, folder->path, size + 1);
     else
         snprintf(folder->base, sizeof folder->base, "/proc/self/fd/%d", folder->fd);
 }
