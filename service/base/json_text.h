@@ -3,7 +3,10 @@
 
 #include "base/bytes.h"
 
-enum { JSON_MAX_DEPTH = 1024 };
+enum {
+    JSON_MAX_DEPTH = 1024,
+    JSON_STORED_DEPTH = 512, // of a value that is stored
+};
 
 enum json_verdict {
     JSON_VALID,
