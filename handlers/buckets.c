@@ -68,9 +68,7 @@ static void reply_bucket(struct request *request, int status, struct bytes name,
     write_configuration(&json, configuration);
     write_created_at(&json, created_at);
     buffer_add_text(&json, "}\n");
-    struct bytes body = arena_copy(&request->arena, buffer_view(&json));
-    buffer_free(&json);
-    reply_json(request, status, body);
+    reply_json_buffer(request, status, &json);
 }
 
 // --- declaring --------------------------------------------------------------------------------------------------------
@@ -326,9 +324,7 @@ static void list_done(struct operation *operation, const struct outcome *outcome
     else
         buffer_add_text(&json, "null");
     buffer_add_text(&json, "}\n");
-    struct bytes body = arena_copy(&request->arena, buffer_view(&json));
-    buffer_free(&json);
-    reply_json(request, 200, body);
+    reply_json_buffer(request, 200, &json);
 }
 
 void bucket_list(struct request *request)

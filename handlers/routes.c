@@ -5,6 +5,8 @@
 #include "handlers/entries.h"
 #include "handlers/entry_add.h"
 #include "handlers/entry_expiry.h"
+#include "handlers/entry_lists.h"
+#include "handlers/entry_transfer.h"
 #include "handlers/health.h"
 
 #define BUCKET  "/v1/buckets/{bucket}"
@@ -22,6 +24,14 @@ const struct route routes[] = {
     {"POST", ENTRY "/add", entry_add, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
     {"PUT", ENTRY "/expiry", entry_expiry_put, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
     {"DELETE", ENTRY "/expiry", entry_expiry_delete, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
+
+    {"POST", ENTRY "/copy", entry_copy, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
+    {"POST", ENTRY "/move", entry_move, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
+
+    {"GET", ENTRIES, entries_scan, BODY_NONE, 0,
+     {"*under", "prefix", "start", "end", "contains", "limit", "cursor", "values"}},
+    {"DELETE", ENTRIES, entries_clear, BODY_NONE, 0, {"*under", "prefix", "start", "end", "contains"}},
+    {"POST", BUCKET "/batch-get", entries_batch_get, BODY_JSON, 0, {0}},
 
     {"GET", "/v1/buckets", bucket_list, BODY_NONE, 0, {"prefix", "limit", "cursor"}},
     {"GET", BUCKET, bucket_get, BODY_NONE, 0, {0}},

@@ -6,6 +6,7 @@
 #include "handlers/health.h"
 #include "http/server.h"
 #include "store/store.h"
+#include "store/sweeper.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct worker {
     atomic_int stops; // how often the end was asked for
     atomic_bool ended;
     int stops_seen;
+    struct sweeper *sweeper;
 };
 
 static void drained(void *user)
@@ -75,6 +77,7 @@ static bool build(struct worker *worker, const struct router *router, const char
         .connection = connection, .timeout = options->database_timeout, .queue_limit = 100000};
     context->store = store_new(context->loop, &store);
     health_start(context);
+    worker->sweeper = sweeper_start(context->loop, context->store);
     return true;
 }
 
@@ -84,7 +87,9 @@ static void *run(void *user)
     struct context *context = &worker->context;
     loop_run(context->loop);
     health_stop(context);
+    sweeper_stop(worker->sweeper);
     store_free(context->store);
+    sweeper_free(worker->sweeper);
     http_server_free(context->server);
     loop_free(context->loop);
     atomic_store(&worker->ended, true);

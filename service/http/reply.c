@@ -100,6 +100,20 @@ void reply_json(struct request *request, int status, struct bytes json)
     reply_send(request, status, json);
 }
 
+void reply_json_buffer(struct request *request, int status, struct buffer *json)
+{
+    struct held_body held = {json->data, free};
+    struct bytes body = buffer_view(json);
+    *json = (struct buffer){0};
+    reply_header(request, "Content-Type", "application/json");
+    if (bytes_is(request->method, "HEAD")) {
+        free(held.owner);
+        reply_without_body(request, status, body.size);
+        return;
+    }
+    reply_held(request, status, body, held);
+}
+
 void reply_problem(struct request *request, const struct problem *problem)
 {
     struct buffer document = {0};

@@ -1,6 +1,7 @@
 // Answering a request: headers are gathered, then one call sends the reply, from the handler or from a continuation.
 #pragma once
 
+#include "base/buffer.h"
 #include "http/request.h"
 
 struct held_body {
@@ -28,6 +29,9 @@ void reply_held(struct request *request, int status, struct bytes body, struct h
 
 // A JSON document.
 void reply_json(struct request *request, int status, struct bytes json);
+
+// A JSON document in a buffer, whose memory passes to the reply; the buffer is empty afterwards.
+void reply_json_buffer(struct request *request, int status, struct buffer *json);
 
 void reply_problem(struct request *request, const struct problem *problem);
 
