@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 enum {
-    KILLS = 3, // when --minutes does not say more
+    KILLS = 2, // when --minutes does not say more
     AGAIN_MS = 15 * 1000,
-    WRITES_BETWEEN = 300,
+    WRITES_BETWEEN = 200,
 };
 
 struct awaited {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    SHORT_MS = 14 * 1000, // of faults, when --minutes does not say more
+    SHORT_MS = 8 * 1000, // of faults, when --minutes does not say more
     RECOVERY_MS = 15 * 1000,
     MOST_DOWN_MS = 700,
     QUIET_MS = 400, // between two faults
