@@ -85,7 +85,8 @@ void entry_get(struct request *request)
 static void put_done(struct operation *operation, const struct outcome *outcome)
 {
     struct request *request = operation->owner;
-    if (!outcome_usable(request, outcome) || put_call_refused(request, (struct put_call *)operation, outcome))
+    if (!outcome_usable(request, outcome) ||
+        put_call_refused(request, (struct put_call *)operation, outcome) != PUT_NOT_REFUSED)
         return;
     enum write_status status = (enum write_status)outcome_number(outcome, 0, WROTE_STATUS);
     if (status == WRITE_CONFLICT) {

@@ -134,24 +134,25 @@ void reply_absent(struct request *request)
 }
 
 // The bucket has another type than the value was checked for: check for that one, and try again or say what it wants.
-static void check_again(struct request *request, struct put_call *call, struct bytes type_name)
+static enum put_refusal check_again(struct request *request, struct put_call *call, struct bytes type_name)
 {
     enum value_type type;
     struct context *context = context_of(request);
     if (!value_type_parse(type_name, &type)) {
         reply_simple_problem(request, PROBLEM_INTERNAL, "the bucket has a type that this version does not know");
-        return;
+        return PUT_REPLIED;
     }
     *hint_slot(context, call->operation.bucket) = (int)type;
     if (!value_type_accepts(type, call->values[PUT_VALUE].bytes)) {
         reply_type_mismatch(request, type);
-        return;
+        return PUT_REPLIED;
     }
     checked_for(call, type);
     store_submit(context->store, &call->operation);
+    return PUT_SUBMITTED;
 }
 
-bool put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome)
+enum put_refusal put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome)
 {
     enum write_status status = (enum write_status)outcome_number(outcome, 0, WROTE_STATUS);
     bool written = status == WRITE_NEW || status == WRITE_REPLACED;
@@ -159,25 +160,24 @@ bool put_call_refused(struct request *request, struct put_call *call, const stru
     if (outcome->behind > 0 && !written) {
         call->operation.collapses = false;
         store_submit(context_of(request)->store, &call->operation);
-        return true;
+        return PUT_SUBMITTED;
     }
     switch (status) {
     case WRITE_NO_BUCKET:
         reply_no_bucket(request, call->operation.bucket);
-        return true;
+        return PUT_REPLIED;
     case WRITE_OTHER_KIND:
         reply_kind_mismatch(request, call->operation.bucket, outcome_bytes(outcome, 0, WROTE_TYPE));
-        return true;
+        return PUT_REPLIED;
     case WRITE_OTHER_TYPE:
-        check_again(request, call, outcome_bytes(outcome, 0, WROTE_TYPE));
-        return true;
+        return check_again(request, call, outcome_bytes(outcome, 0, WROTE_TYPE));
     case WRITE_TOO_LARGE:
         reply_value_too_large(request, outcome_number(outcome, 0, WROTE_MOST));
-        return true;
+        return PUT_REPLIED;
     case WRITE_PAST:
         reply_invalid(request, "expires_at", "the time is in the past by the database's clock");
-        return true;
+        return PUT_REPLIED;
     default:
-        return false;
+        return PUT_NOT_REFUSED;
     }
 }

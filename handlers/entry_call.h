@@ -95,9 +95,14 @@ void put_call_submit(struct context *context, struct put_call *call, const struc
                      const struct content *content, const struct precondition *precondition,
                      const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *), void *owner);
 
-// Deals with every answer but success and conflict: replies with the problem, or submits again for the bucket's type.
-// True when it did, false when the status is WRITE_NEW, WRITE_REPLACED or WRITE_CONFLICT.
-bool put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome);
+enum put_refusal {
+    PUT_NOT_REFUSED, // the status is WRITE_NEW, WRITE_REPLACED or WRITE_CONFLICT
+    PUT_SUBMITTED,   // once more, checked for the bucket's type: `done` will come again
+    PUT_REPLIED,     // with the problem
+};
+
+// Deals with every answer but success and conflict.
+enum put_refusal put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome);
 
 // The type that values for the bucket had to be checked for when it was last heard of.
 enum value_type type_hint(struct context *context, struct bytes bucket);

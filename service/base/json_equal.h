@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 
-// Whether two JSON texts have the same value. Objects compare without regard to the order of their members
+// (Not json_equal, which is a name of jansson.) Whether two JSON texts have the same value. Objects compare without regard to the order of their members
 // (of two members of one name the last counts), arrays in order, strings by their decoded characters.
 //
 // Numbers compare as RFC 8785 understands them, as IEEE 754 doubles: 1, 1.0 and 1e0 are equal, -0 equals 0.
