@@ -23,17 +23,26 @@ static bool ends_lower(struct bytes text, const char *ending)
     return text.size > size && text_equals_lower(bytes_make(text.data + text.size - size, size), ending);
 }
 
-static bool is_json(struct bytes content_type, struct bytes type)
+bool content_is_json(struct bytes content_type)
 {
     struct bytes media = media_type(content_type);
+    return text_equals_lower(media, "application/json") || ends_lower(media, "+json");
+}
+
+bool content_is_text(struct bytes content_type)
+{
+    return content_type.size >= 5 && text_equals_lower(bytes_make(content_type.data, 5), "text/");
+}
+
+static bool is_json(struct bytes content_type, struct bytes type)
+{
     return bytes_is(type, "json") || bytes_is(type, "int") || bytes_is(type, "float") || bytes_is(type, "bool") ||
-           text_equals_lower(media, "application/json") || ends_lower(media, "+json");
+           content_is_json(content_type);
 }
 
 static bool is_text(struct bytes content_type, struct bytes type)
 {
-    return bytes_is(type, "text") ||
-           (content_type.size >= 5 && text_equals_lower(bytes_make(content_type.data, 5), "text/"));
+    return bytes_is(type, "text") || content_is_text(content_type);
 }
 
 void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3], struct bytes content_type,

@@ -17,6 +17,10 @@ struct entry_view {
     struct bytes value;
 };
 
+// Whether the media type says that the value is JSON, or text.
+bool content_is_json(struct bytes content_type);
+bool content_is_text(struct bytes content_type);
+
 // Adds the object. `arena` is for passing memory.
 void entry_json_write(struct buffer *json, struct arena *arena, const struct entry_view *entry);
 

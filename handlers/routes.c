@@ -6,6 +6,7 @@
 #include "handlers/entry_add.h"
 #include "handlers/entry_expiry.h"
 #include "handlers/entry_lists.h"
+#include "handlers/entry_rewrite.h"
 #include "handlers/entry_transfer.h"
 #include "handlers/health.h"
 
@@ -20,6 +21,14 @@ const struct route routes[] = {
      {"*under", "ttl", "expires_at", "persist"}},
     {"DELETE", ENTRY, entry_delete, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
 
+    {"PATCH", ENTRY, entry_patch, BODY_VALUE, ROUTE_CONDITIONS,
+     {"*under", "ttl", "expires_at", "persist", "upsert"}},
+    {"POST", ENTRY "/exchange", entry_exchange, BODY_VALUE, ROUTE_CONDITIONS | ROUTE_METADATA,
+     {"*under", "ttl", "expires_at", "persist"}},
+    {"POST", ENTRY "/compare-and-set", entry_compare_and_set, BODY_JSON, ROUTE_CONDITIONS,
+     {"*under", "ttl", "expires_at", "persist"}},
+    {"POST", ENTRY "/upsert", entry_upsert, BODY_JSON, ROUTE_CONDITIONS,
+     {"*under", "ttl", "expires_at", "persist"}},
     {"POST", ENTRY "/take", entry_take, BODY_NONE, ROUTE_CONDITIONS, {"*under"}},
     {"POST", ENTRY "/add", entry_add, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
     {"PUT", ENTRY "/expiry", entry_expiry_put, BODY_JSON, ROUTE_CONDITIONS, {"*under"}},
