@@ -12,7 +12,7 @@ static void reply_live(struct request *request, struct get_call *call, const str
 {
     int64_t version = outcome_number(outcome, 0, GOT_VERSION);
     const struct conditions *conditions = &request->conditions;
-    struct bytes tag = bytes_of(arena_printf(&request->arena, "%lld", (long long)version));
+    struct bytes tag = arena_decimal(&request->arena, 0, version, 0);
     if (conditions->if_match.given && !condition_matches(&conditions->if_match, tag)) {
         reply_version_conflict(request, true, version);
         return;

@@ -63,5 +63,5 @@ void reply_version_conflict(struct request *request, bool live, int64_t version)
 
 void reply_position(struct request *request, int64_t position)
 {
-    reply_header(request, "Holdfast-Position", arena_printf(&request->arena, "%lld", (long long)position));
+    reply_header(request, "Holdfast-Position", (const char *)arena_decimal(&request->arena, 0, position, 0).data);
 }

@@ -61,9 +61,7 @@ static bool preconditions_hold(struct rewrite *rewrite)
 {
     const struct current *current = &rewrite->current;
     const struct conditions *conditions = &rewrite->request->conditions;
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)current->version);
-    struct bytes tag = bytes_of(text);
+    struct bytes tag = arena_decimal(&rewrite->request->arena, 0, current->version, 0);
     if (conditions->if_match.given && !(current->live && condition_matches(&conditions->if_match, tag)))
         return false;
     return !(conditions->if_none_match.given && current->live && condition_matches(&conditions->if_none_match, tag));

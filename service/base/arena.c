@@ -96,6 +96,26 @@ char *arena_printf(struct arena *arena, const char *format, ...)
     return p;
 }
 
+struct bytes arena_decimal(struct arena *arena, char before, int64_t n, char after)
+{
+    enum { ROOM = 24 }; // a sign, 19 digits, two marks, a NUL
+    char *end = (char *)arena_alloc(arena, ROOM) + ROOM - 1;
+    char *at = end;
+    *at = 0;
+    if (after)
+        *--at = after;
+    uint64_t magnitude = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    do {
+        *--at = (char)('0' + magnitude % 10);
+        magnitude /= 10;
+    } while (magnitude);
+    if (n < 0)
+        *--at = '-';
+    if (before)
+        *--at = before;
+    return bytes_make(at, (size_t)(end - at));
+}
+
 void arena_free(struct arena *arena)
 {
     while (arena->blocks) {

@@ -15,7 +15,7 @@ void reply_header(struct request *request, const char *name, const char *value)
 
 void reply_etag(struct request *request, int64_t version)
 {
-    reply_header(request, "ETag", arena_printf(&request->arena, "\"%lld\"", (long long)version));
+    reply_header(request, "ETag", (const char *)arena_decimal(&request->arena, '"', version, '"').data);
 }
 
 static void add_headers(struct request *request, struct MHD_Response *response)
