@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 
-// (Not json_equal, which is a name of jansson.) Whether two JSON texts have the same value. Objects compare without regard to the order of their members
+// Whether two JSON texts have the same value. Objects compare without regard to the order of their members
 // (of two members of one name the last counts), arrays in order, strings by their decoded characters.
 //
 // Numbers compare as RFC 8785 understands them, as IEEE 754 doubles: 1, 1.0 and 1e0 are equal, -0 equals 0.
@@ -13,5 +13,5 @@
 //
 // Both texts are meant to have passed json_check; texts that are no JSON, or nest more than
 // JSON_STORED_DEPTH arrays and objects, equal only themselves, byte for byte. Takes time in proportion to
-// the two sizes. (jansson has a json_equal of its own, for its values.)
+// the two sizes. (The name json_equal is jansson's.)
 bool json_text_equal(struct bytes a, struct bytes b);

@@ -1,0 +1,165 @@
+// Walks two texts side by side; only objects are looked up, in an index made beforehand, so that every value
+// is read once.
+#include "base/json_equal.h"
+
+#include "base/json_index.h"
+#include "base/json_number.h"
+#include "base/json_scan.h"
+
+#include <math.h>
+
+// Where reading stands in one of the texts, both of which are known to be JSON.
+struct side {
+    const struct json_index *index;
+    struct json_scan scan;
+    uint32_t object; // the first one that is not before this place
+};
+
+static bool equal_values(struct side *a, struct side *b);
+
+static bool equal_characters(struct bytes a, struct bytes b)
+{
+    struct json_scan left = json_scan_begin(a);
+    struct json_scan right = json_scan_begin(b);
+    while (!json_scan_at_end(&left) && !json_scan_at_end(&right))
+        if (json_scan_character(&left) != json_scan_character(&right))
+            return false;
+    return json_scan_at_end(&left) && json_scan_at_end(&right);
+}
+
+static bool has_escape(struct bytes string)
+{
+    return memchr(string.data, '\\', string.size) != NULL;
+}
+
+// Two strings with their quotes.
+static bool equal_strings(struct bytes a, struct bytes b)
+{
+    if (!has_escape(a) && !has_escape(b))
+        return bytes_equal(a, b);
+    return equal_characters(bytes_make(a.data + 1, a.size - 2), bytes_make(b.data + 1, b.size - 2));
+}
+
+static bool equal_numbers(struct bytes a, struct bytes b)
+{
+    if (bytes_equal(a, b))
+        return true;
+    double left = json_number_as_double(a);
+    double right = json_number_as_double(b);
+    if (left != right || isinf(left))
+        return false;
+    // Plain integers have no leading zeros: of different ones only 0 and -0 are the same number.
+    return left == 0 || !json_number_is_plain_integer(a) || !json_number_is_plain_integer(b);
+}
+
+static struct bytes read_scalar(struct side *side)
+{
+    const uint8_t *start = side->scan.at;
+    json_scan_scalar(&side->scan);
+    return bytes_make(start, (size_t)(side->scan.at - start));
+}
+
+static bool equal_scalars(struct side *a, struct side *b)
+{
+    struct bytes left = read_scalar(a);
+    struct bytes right = read_scalar(b);
+    if (left.data[0] == '"')
+        return right.data[0] == '"' && equal_strings(left, right);
+    bool number = left.data[0] == '-' || (left.data[0] >= '0' && left.data[0] <= '9');
+    if (!number)
+        return bytes_equal(left, right);
+    return (right.data[0] == '-' || (right.data[0] >= '0' && right.data[0] <= '9')) &&
+           equal_numbers(left, right);
+}
+
+static bool accept_after_space(struct side *side, char c)
+{
+    json_scan_space(&side->scan);
+    return json_scan_accept(&side->scan, c);
+}
+
+// What follows the opening brackets.
+static bool equal_arrays(struct side *a, struct side *b)
+{
+    bool end = accept_after_space(a, ']');
+    if (accept_after_space(b, ']') != end)
+        return false;
+    while (!end) {
+        if (!equal_values(a, b))
+            return false;
+        end = !accept_after_space(a, ',');
+        if (accept_after_space(b, ',') == end)
+            return false;
+    }
+    json_scan_accept(&a->scan, ']');
+    json_scan_accept(&b->scan, ']');
+    return true;
+}
+
+static struct side side_at(const struct json_index *index, const struct json_index_member *member)
+{
+    return (struct side){index, json_scan_begin(json_index_value(index, member)), member->object};
+}
+
+// Moves on behind the object that opens here.
+static const struct json_index_object *pass_object(struct side *side)
+{
+    const struct json_index_object *object = json_index_object(side->index, side->object);
+    side->scan.at = side->index->text.data + object->end;
+    side->object = object->after;
+    return object;
+}
+
+static bool equal_objects(struct side *a, struct side *b)
+{
+    const struct json_index_object *left = pass_object(a);
+    const struct json_index_object *right = pass_object(b);
+    if (left->count != right->count)
+        return false;
+    const struct json_index_member *members = json_index_members(a->index, left);
+    for (uint32_t i = 0; i < left->count; i++) {
+        const struct json_index_member *other = json_index_find(b->index, right, &members[i]);
+        if (!other)
+            return false;
+        struct side inner_a = side_at(a->index, &members[i]);
+        struct side inner_b = side_at(b->index, other);
+        if (!equal_values(&inner_a, &inner_b))
+            return false;
+    }
+    return true;
+}
+
+static bool equal_values(struct side *a, struct side *b)
+{
+    json_scan_space(&a->scan);
+    json_scan_space(&b->scan);
+    bool object = *a->scan.at == '{';
+    bool array = *a->scan.at == '[';
+    if ((*b->scan.at == '{') != object || (*b->scan.at == '[') != array)
+        return false;
+    if (object)
+        return equal_objects(a, b);
+    if (!array)
+        return equal_scalars(a, b);
+    a->scan.at++;
+    b->scan.at++;
+    return equal_arrays(a, b);
+}
+
+bool json_text_equal(struct bytes a, struct bytes b)
+{
+    if (bytes_equal(a, b))
+        return true;
+    struct json_index left = {0};
+    struct json_index right = {0};
+    bool equal = json_index_build(&left, a, JSON_INDEX_ALL_LAST) == JSON_INDEXED &&
+                 json_index_build(&right, b, JSON_INDEX_ALL_LAST) == JSON_INDEXED;
+    if (equal) {
+        struct side side_a = {&left, json_scan_begin(left.text), 0};
+        struct side side_b = {&right, json_scan_begin(right.text), 0};
+        equal = equal_values(&side_a, &side_b);
+    }
+    json_index_free(&left);
+    json_index_free(&right);
+    return equal;
+}
