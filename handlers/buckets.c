@@ -11,7 +11,8 @@
 #include "handlers/outcome.h"
 #include "handlers/value_type.h"
 
-// --- the configuration as JSON ----------------------------------------------------------------------------------------
+// --- the configuration as JSON
+// ----------------------------------------------------------------------------------------
 
 struct configuration {
     struct bytes type;
@@ -39,8 +40,8 @@ static void write_configuration(struct buffer *json, const struct configuration 
     buffer_add_json(json, configuration->type);
     write_duration(json, "ttl", &configuration->ttl);
     write_duration(json, "idle", &configuration->idle);
-    buffer_printf(json, ",\"encrypted\":%s,\"max_value_bytes\":%lld", configuration->encrypted ? "true" : "false",
-                  (long long)configuration->max_value_bytes);
+    buffer_printf(json, ",\"encrypted\":%s,\"max_value_bytes\":%lld",
+                  configuration->encrypted ? "true" : "false", (long long)configuration->max_value_bytes);
 }
 
 static void write_identity(struct buffer *json, struct bytes name, struct bytes kind)
@@ -71,9 +72,18 @@ static void reply_bucket(struct request *request, int status, struct bytes name,
     reply_json_buffer(request, status, &json);
 }
 
-// --- declaring --------------------------------------------------------------------------------------------------------
+// --- declaring
+// --------------------------------------------------------------------------------------------------------
 
-enum { DECLARE_NAME, DECLARE_TYPE, DECLARE_TTL, DECLARE_IDLE, DECLARE_ENCRYPTED, DECLARE_MOST, DECLARE_COLUMNS };
+enum {
+    DECLARE_NAME,
+    DECLARE_TYPE,
+    DECLARE_TTL,
+    DECLARE_IDLE,
+    DECLARE_ENCRYPTED,
+    DECLARE_MOST,
+    DECLARE_COLUMNS
+};
 enum declare_result { DECLARED_STATUS, DECLARED_CREATED_AT, DECLARED_ACTUAL };
 enum declare_status { DECLARED_NEW, DECLARED_CHANGED, DECLARED_OTHER_KIND, DECLARED_NOT_EMPTY };
 
@@ -142,7 +152,8 @@ static bool read_most(struct request *request, json_t *object, int64_t *most)
 static bool read_configuration(struct request *request, json_t *object, struct configuration *configuration)
 {
     static const char *const members[] = {"type", "ttl", "idle", "encrypted", "max_value_bytes", NULL};
-    if (!request_json_members(request, object, members) || !read_type(request, object, &configuration->type) ||
+    if (!request_json_members(request, object, members) ||
+        !read_type(request, object, &configuration->type) ||
         !input_duration(request, object, "ttl", &configuration->ttl) ||
         !input_duration(request, object, "idle", &configuration->idle) ||
         !read_most(request, object, &configuration->max_value_bytes) ||
@@ -174,8 +185,9 @@ static void declare_done(struct operation *operation, const struct outcome *outc
         reply_kind_mismatch(request, name, outcome_bytes(outcome, 0, DECLARED_ACTUAL));
         return;
     case DECLARED_NOT_EMPTY:
-        reply_simple_problem(request, PROBLEM_BUSY,
-                             "the bucket has entries: its type can only become any or bytes, or change when it is empty");
+        reply_simple_problem(
+            request, PROBLEM_BUSY,
+            "the bucket has entries: its type can only become any or bytes, or change when it is empty");
         return;
     }
 }
@@ -203,7 +215,8 @@ void bucket_put(struct request *request)
     store_submit(context_of(request)->store, &call->operation);
 }
 
-// --- reading and listing ----------------------------------------------------------------------------------------------
+// --- reading and listing
+// ----------------------------------------------------------------------------------------------
 
 enum bucket_row {
     ROW_NAME,
@@ -245,7 +258,8 @@ struct read_call {
 
 static struct value number_or_null(const struct outcome *outcome, int row, int column)
 {
-    return outcome_null(outcome, row, column) ? value_null() : value_number(outcome_number(outcome, row, column));
+    return outcome_null(outcome, row, column) ? value_null()
+                                              : value_number(outcome_number(outcome, row, column));
 }
 
 static struct configuration row_configuration(const struct outcome *outcome, int row)
@@ -351,7 +365,8 @@ void bucket_list(struct request *request)
     store_submit(context_of(request)->store, &call->operation);
 }
 
-// --- dropping ---------------------------------------------------------------------------------------------------------
+// --- dropping
+// ---------------------------------------------------------------------------------------------------------
 
 enum drop_result { DROPPED_STATUS, DROPPED_VERSION, DROPPED_ACTUAL };
 enum drop_status { DROPPED, DROP_ABSENT, DROP_OTHER_KIND };

@@ -1,4 +1,5 @@
-// What every handler of one worker shares: the store, and what was learned about buckets and the database's health.
+// What every handler of one worker shares: the store, and what was learned about buckets and the database's
+// health.
 #pragma once
 
 #include "http/reply.h"
@@ -26,8 +27,8 @@ struct context {
     struct http_server *server;
     bool declares; // writes declare missing buckets
     struct health health;
-    // By hash of a bucket's name, what type it had when last heard of. Only a guess at what to check a value for: the
-    // database says when it is wrong.
+    // By hash of a bucket's name, what type it had when last heard of. Only a guess at what to check a value
+    // for: the database says when it is wrong.
     struct {
         uint64_t hash;
         int type;

@@ -1,5 +1,6 @@
-// A cursor is base64 of a checksum over scope and position, then the position. It hides nothing and grants nothing: the
-// checksum only makes sure that a cursor of another list, or a mangled one, is an error and not a wrong page.
+// A cursor is base64 of a checksum over scope and position, then the position. It hides nothing and grants
+// nothing: the checksum only makes sure that a cursor of another list, or a mangled one, is an error and not
+// a wrong page.
 #include "handlers/cursor.h"
 
 #include "base/text.h"
@@ -35,7 +36,8 @@ const char *cursor_make(struct arena *arena, struct bytes scope, struct bytes po
     checksum(scope, position, raw);
     if (position.size)
         memcpy(raw + CHECKSUM, position.data, position.size);
-    struct bytes encoded = arena_copy(arena, text_base64_encode(arena, bytes_make(raw, CHECKSUM + position.size)));
+    struct bytes encoded =
+        arena_copy(arena, text_base64_encode(arena, bytes_make(raw, CHECKSUM + position.size)));
     size_t size = encoded.size;
     to_url((uint8_t *)(uintptr_t)encoded.data, &size);
     return (const char *)encoded.data;

@@ -4,7 +4,8 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 
-// Makes the opaque text for `position` in the list that `scope` describes (its bucket, bounds, prefix …). In the arena.
+// Makes the opaque text for `position` in the list that `scope` describes (its bucket, bounds, prefix …). In
+// the arena.
 const char *cursor_make(struct arena *arena, struct bytes scope, struct bytes position);
 
 // Reads a cursor back; false when it was not made for this scope, or not by cursor_make.

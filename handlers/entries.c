@@ -6,7 +6,8 @@
 #include "handlers/entry_reply.h"
 #include "handlers/outcome.h"
 
-// --- GET, HEAD --------------------------------------------------------------------------------------------------------
+// --- GET, HEAD
+// --------------------------------------------------------------------------------------------------------
 
 static void reply_live(struct request *request, struct get_call *call, const struct outcome *outcome)
 {
@@ -76,11 +77,12 @@ void entry_get(struct request *request)
     if (!address_read(request, &address))
         return;
     struct get_call *call = arena_zalloc(&request->arena, sizeof *call);
-    get_call_submit(context_of(request), call, &address, known_version(request), !bytes_is(request->method, "HEAD"),
-                    get_done, request);
+    get_call_submit(context_of(request), call, &address, known_version(request),
+                    !bytes_is(request->method, "HEAD"), get_done, request);
 }
 
-// --- PUT --------------------------------------------------------------------------------------------------------------
+// --- PUT
+// --------------------------------------------------------------------------------------------------------------
 
 static void put_done(struct operation *operation, const struct outcome *outcome)
 {
@@ -120,7 +122,8 @@ void entry_put(struct request *request)
     put_call_submit(context_of(request), call, &address, &content, &precondition, &expiry, put_done, request);
 }
 
-// --- DELETE, take -----------------------------------------------------------------------------------------------------
+// --- DELETE, take
+// -----------------------------------------------------------------------------------------------------
 
 enum { TAKE_PATH, TAKE_CONDITIONS, TAKE_IF_VERSIONS, TAKE_UNLESS_VERSIONS, TAKE_COLUMNS };
 
@@ -136,16 +139,21 @@ enum take_result {
     TOOK_VALUE,
 };
 
-#define TAKE_STATEMENT(function)                                                                                       \
-    .sql = "select * from holdfast." function, .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ANY,             \
+#define TAKE_STATEMENT(function)                                                                             \
+    .sql = "select * from holdfast." function, .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ANY,   \
     .columns = TAKE_COLUMNS, .column = {COLUMN_BYTEA, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT}
 
-static const struct statement delete_entries = {
-    .name = "delete_entries", .role = ROLE_WRITE, TAKE_STATEMENT("delete_entries($1, $2, $3, $4, $5, $6, $7)")};
+static const struct statement delete_entries = {.name = "delete_entries",
+                                                .role = ROLE_WRITE,
+                                                TAKE_STATEMENT("delete_entries($1, $2, $3, $4, $5, $6, $7)")};
 static const struct statement take_entries = {
-    .name = "take_entries", .role = ROLE_WRITE, TAKE_STATEMENT("take_entries($1, $2, $3, $4, $5, $6, $7, 65536)")};
+    .name = "take_entries",
+    .role = ROLE_WRITE,
+    TAKE_STATEMENT("take_entries($1, $2, $3, $4, $5, $6, $7, 65536)")};
 static const struct statement take_large_entry = {
-    .name = "take_large_entry", .role = ROLE_LARGE, TAKE_STATEMENT("take_entries($1, $2, $3, $4, $5, $6, $7, 2147483647)")};
+    .name = "take_large_entry",
+    .role = ROLE_LARGE,
+    TAKE_STATEMENT("take_entries($1, $2, $3, $4, $5, $6, $7, 2147483647)")};
 
 struct take_call {
     struct operation operation; // first: the operation is the call
@@ -153,7 +161,8 @@ struct take_call {
 };
 
 // Replies to every status but success and WRITE_LARGE; false for those.
-static bool take_refused(struct request *request, const struct operation *operation, const struct outcome *outcome)
+static bool take_refused(struct request *request, const struct operation *operation,
+                         const struct outcome *outcome)
 {
     switch ((enum write_status)outcome_number(outcome, 0, TOOK_STATUS)) {
     case WRITE_NEW:

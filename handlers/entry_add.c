@@ -30,7 +30,8 @@ static const struct statement add_entries = {
     .writes = true,
     .keys = KEYS_ANY,
     .columns = ADD_COLUMNS,
-    .column = {COLUMN_BYTEA, COLUMN_INT8, COLUMN_FLOAT8, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8, COLUMN_BOOL},
+    .column = {COLUMN_BYTEA, COLUMN_INT8, COLUMN_FLOAT8, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8,
+               COLUMN_BOOL},
 };
 
 struct add_call {
@@ -47,8 +48,8 @@ static void reply_sum(struct request *request, const struct outcome *outcome)
     if (!outcome_null(outcome, 0, ADDED_EXPIRES_AT))
         reply_expires_at(request, outcome_time(outcome, 0, ADDED_EXPIRES_AT));
     reply_json(request, 200,
-               bytes_of(arena_printf(&request->arena, "{\"value\":%.*s,\"version\":\"%lld\"}\n", (int)sum.size,
-                                     (const char *)sum.data, (long long)version)));
+               bytes_of(arena_printf(&request->arena, "{\"value\":%.*s,\"version\":\"%lld\"}\n",
+                                     (int)sum.size, (const char *)sum.data, (long long)version)));
 }
 
 static void add_done(struct operation *operation, const struct outcome *outcome)

@@ -3,36 +3,38 @@
 
 #include "handlers/outcome.h"
 
-// A value above LARGE_VALUE is fetched once more on a connection of its own, so that no small one waits behind it.
-#define GET_STATEMENT(largest)                                                                                         \
-    .sql = "select * from holdfast.get_entries($1, $2, $3, $4, $5, $6, " largest ")", .form = STATEMENT_SHARED,        \
-    .keys = KEYS_ANY, .columns = GET_COLUMNS, .column = {COLUMN_BYTEA, COLUMN_INT8, COLUMN_BOOL}
+// A value above LARGE_VALUE is fetched once more on a connection of its own, so that no small one waits
+// behind it.
+#define GET_STATEMENT(largest)                                                                               \
+    .sql = "select * from holdfast.get_entries($1, $2, $3, $4, $5, $6, " largest ")",                        \
+    .form = STATEMENT_SHARED, .keys = KEYS_ANY, .columns = GET_COLUMNS,                                      \
+    .column = {COLUMN_BYTEA, COLUMN_INT8, COLUMN_BOOL}
 
-static const struct statement get_entries = {.name = "get_entries", .role = ROLE_READ, GET_STATEMENT("65536")};
+static const struct statement get_entries = {
+    .name = "get_entries", .role = ROLE_READ, GET_STATEMENT("65536")};
 static const struct statement get_large_entry = {
     .name = "get_large_entry", .role = ROLE_LARGE, GET_STATEMENT("2147483647")};
 
-#define PUT_STATEMENT                                                                                                  \
-    .sql = "select * from holdfast.put_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",          \
-    .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ONCE, .columns = PUT_COLUMNS, .column = {                   \
-        [PUT_PATH] = COLUMN_BYTEA,                                                                                     \
-        [PUT_VALUE] = COLUMN_BYTEA,                                                                                    \
-        [PUT_CONTENT_TYPE] = COLUMN_TEXT,                                                                              \
-        [PUT_METADATA] = COLUMN_BYTEA,                                                                                 \
-        [PUT_CHECKED] = COLUMN_TEXT,                                                                                   \
-        [PUT_CONDITIONS] = COLUMN_INT2,                                                                                \
-        [PUT_IF_VERSIONS] = COLUMN_TEXT,                                                                               \
-        [PUT_UNLESS_VERSIONS] = COLUMN_TEXT,                                                                           \
-        [PUT_TTL] = COLUMN_INT8,                                                                                       \
-        [PUT_UNTIL] = COLUMN_TIME,                                                                                     \
-        [PUT_DECLARES] = COLUMN_BOOL,                                                                                  \
+#define PUT_STATEMENT                                                                                        \
+    .sql =                                                                                                   \
+        "select * from holdfast.put_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",   \
+    .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ONCE, .columns = PUT_COLUMNS,                     \
+    .column = {                                                                                              \
+        [PUT_PATH] = COLUMN_BYTEA,        [PUT_VALUE] = COLUMN_BYTEA,                                        \
+        [PUT_CONTENT_TYPE] = COLUMN_TEXT, [PUT_METADATA] = COLUMN_BYTEA,                                     \
+        [PUT_CHECKED] = COLUMN_TEXT,      [PUT_CONDITIONS] = COLUMN_INT2,                                    \
+        [PUT_IF_VERSIONS] = COLUMN_TEXT,  [PUT_UNLESS_VERSIONS] = COLUMN_TEXT,                               \
+        [PUT_TTL] = COLUMN_INT8,          [PUT_UNTIL] = COLUMN_TIME,                                         \
+        [PUT_DECLARES] = COLUMN_BOOL,                                                                        \
     }
 
 static const struct statement put_entries = {.name = "put_entries", .role = ROLE_WRITE, PUT_STATEMENT};
-static const struct statement put_large_entry = {.name = "put_large_entry", .role = ROLE_LARGE, PUT_STATEMENT};
+static const struct statement put_large_entry = {
+    .name = "put_large_entry", .role = ROLE_LARGE, PUT_STATEMENT};
 
-void get_call_submit(struct context *context, struct get_call *call, const struct address *address, struct value unless,
-                     bool wanted, void (*done)(struct operation *, const struct outcome *), void *owner)
+void get_call_submit(struct context *context, struct get_call *call, const struct address *address,
+                     struct value unless, bool wanted,
+                     void (*done)(struct operation *, const struct outcome *), void *owner)
 {
     call->values[GET_PATH] = value_bytes(address->path);
     call->values[GET_UNLESS] = unless;
@@ -60,7 +62,8 @@ bool get_call_large(struct context *context, struct get_call *call, const struct
     return true;
 }
 
-// --- writing ----------------------------------------------------------------------------------------------------------
+// --- writing
+// ----------------------------------------------------------------------------------------------------------
 
 static int *hint_slot(struct context *context, struct bytes bucket)
 {
@@ -75,7 +78,7 @@ static int *hint_slot(struct context *context, struct bytes bucket)
 
 enum value_type type_hint(struct context *context, struct bytes bucket)
 {
-    return (enum value_type)*hint_slot(context, bucket);
+    return (enum value_type) * hint_slot(context, bucket);
 }
 
 static void checked_for(struct put_call *call, enum value_type type)
@@ -86,7 +89,8 @@ static void checked_for(struct put_call *call, enum value_type type)
 
 void put_call_submit(struct context *context, struct put_call *call, const struct address *address,
                      const struct content *content, const struct precondition *precondition,
-                     const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *), void *owner)
+                     const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *),
+                     void *owner)
 {
     call->values[PUT_PATH] = value_bytes(address->path);
     call->values[PUT_VALUE] = value_bytes(content->value);
@@ -124,8 +128,8 @@ void reply_value_too_large(struct request *request, int64_t most)
 
 void reply_type_mismatch(struct request *request, enum value_type type)
 {
-    reply_simple_problem(request, PROBLEM_TYPE_MISMATCH, "the bucket's type is %s: it takes %s", value_type_name(type),
-                         value_type_wants(type));
+    reply_simple_problem(request, PROBLEM_TYPE_MISMATCH, "the bucket's type is %s: it takes %s",
+                         value_type_name(type), value_type_wants(type));
 }
 
 void reply_absent(struct request *request)
@@ -133,13 +137,15 @@ void reply_absent(struct request *request)
     reply_simple_problem(request, PROBLEM_NOT_FOUND, "there is no live entry of this key in this branch");
 }
 
-// The bucket has another type than the value was checked for: check for that one, and try again or say what it wants.
+// The bucket has another type than the value was checked for: check for that one, and try again or say what
+// it wants.
 static enum put_refusal check_again(struct request *request, struct put_call *call, struct bytes type_name)
 {
     enum value_type type;
     struct context *context = context_of(request);
     if (!value_type_parse(type_name, &type)) {
-        reply_simple_problem(request, PROBLEM_INTERNAL, "the bucket has a type that this version does not know");
+        reply_simple_problem(request, PROBLEM_INTERNAL,
+                             "the bucket has a type that this version does not know");
         return PUT_REPLIED;
     }
     *hint_slot(context, call->operation.bucket) = (int)type;
@@ -152,7 +158,8 @@ static enum put_refusal check_again(struct request *request, struct put_call *ca
     return PUT_SUBMITTED;
 }
 
-enum put_refusal put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome)
+enum put_refusal put_call_refused(struct request *request, struct put_call *call,
+                                  const struct outcome *outcome)
 {
     enum write_status status = (enum write_status)outcome_number(outcome, 0, WROTE_STATUS);
     bool written = status == WRITE_NEW || status == WRITE_REPLACED;

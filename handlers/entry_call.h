@@ -8,7 +8,8 @@
 
 enum { LARGE_VALUE = 64 << 10 }; // above this a value travels on the connection for large ones
 
-// --- reading ----------------------------------------------------------------------------------------------------------
+// --- reading
+// ----------------------------------------------------------------------------------------------------------
 
 enum get_column { GET_PATH, GET_UNLESS, GET_WANTED, GET_COLUMNS };
 
@@ -35,13 +36,16 @@ struct get_call {
 };
 
 // Submits a read. `unless`: a version whose value need not come. `done` gets `owner` in the operation.
-void get_call_submit(struct context *context, struct get_call *call, const struct address *address, struct value unless,
-                     bool wanted, void (*done)(struct operation *, const struct outcome *), void *owner);
+void get_call_submit(struct context *context, struct get_call *call, const struct address *address,
+                     struct value unless, bool wanted,
+                     void (*done)(struct operation *, const struct outcome *), void *owner);
 
-// Whether the value was left out because it is large; then the call was submitted again and `done` will come again.
+// Whether the value was left out because it is large; then the call was submitted again and `done` will come
+// again.
 bool get_call_large(struct context *context, struct get_call *call, const struct outcome *outcome);
 
-// --- writing ----------------------------------------------------------------------------------------------------------
+// --- writing
+// ----------------------------------------------------------------------------------------------------------
 
 enum put_column {
     PUT_PATH,
@@ -93,7 +97,8 @@ struct content {
 // Submits a write of `content` under the given conditions.
 void put_call_submit(struct context *context, struct put_call *call, const struct address *address,
                      const struct content *content, const struct precondition *precondition,
-                     const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *), void *owner);
+                     const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *),
+                     void *owner);
 
 enum put_refusal {
     PUT_NOT_REFUSED, // the status is WRITE_NEW, WRITE_REPLACED or WRITE_CONFLICT
@@ -102,7 +107,8 @@ enum put_refusal {
 };
 
 // Deals with every answer but success and conflict.
-enum put_refusal put_call_refused(struct request *request, struct put_call *call, const struct outcome *outcome);
+enum put_refusal put_call_refused(struct request *request, struct put_call *call,
+                                  const struct outcome *outcome);
 
 // The type that values for the bucket had to be checked for when it was last heard of.
 enum value_type type_hint(struct context *context, struct bytes bucket);

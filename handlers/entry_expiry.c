@@ -8,8 +8,23 @@
 #include "handlers/json_input.h"
 #include "handlers/outcome.h"
 
-enum { EXPIRE_PATH, EXPIRE_CONDITIONS, EXPIRE_IF_VERSIONS, EXPIRE_UNLESS_VERSIONS, EXPIRE_TTL, EXPIRE_UNTIL, EXPIRE_COLUMNS };
-enum expire_result { EXPIRED_ORDINAL, EXPIRED_STATUS, EXPIRED_VERSION, EXPIRED_KIND, EXPIRED_AT, EXPIRED_POSITION };
+enum {
+    EXPIRE_PATH,
+    EXPIRE_CONDITIONS,
+    EXPIRE_IF_VERSIONS,
+    EXPIRE_UNLESS_VERSIONS,
+    EXPIRE_TTL,
+    EXPIRE_UNTIL,
+    EXPIRE_COLUMNS
+};
+enum expire_result {
+    EXPIRED_ORDINAL,
+    EXPIRED_STATUS,
+    EXPIRED_VERSION,
+    EXPIRED_KIND,
+    EXPIRED_AT,
+    EXPIRED_POSITION
+};
 
 static const struct statement expire_entries = {
     .name = "expire_entries",

@@ -1,4 +1,5 @@
-// The forms of a value in JSON: spliced as it is stored, as a string, or in base64. Nothing is ever re-encoded.
+// The forms of a value in JSON: spliced as it is stored, as a string, or in base64. Nothing is ever
+// re-encoded.
 #include "handlers/entry_json.h"
 
 #include "base/json_text.h"
@@ -36,8 +37,8 @@ bool content_is_text(struct bytes content_type)
 
 static bool is_json(struct bytes content_type, struct bytes type)
 {
-    return bytes_is(type, "json") || bytes_is(type, "int") || bytes_is(type, "float") || bytes_is(type, "bool") ||
-           content_is_json(content_type);
+    return bytes_is(type, "json") || bytes_is(type, "int") || bytes_is(type, "float") ||
+           bytes_is(type, "bool") || content_is_json(content_type);
 }
 
 static bool is_text(struct bytes content_type, struct bytes type)
@@ -45,8 +46,8 @@ static bool is_text(struct bytes content_type, struct bytes type)
     return bytes_is(type, "text") || content_is_text(content_type);
 }
 
-void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3], struct bytes content_type,
-                      struct bytes type, struct bytes value)
+void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3],
+                      struct bytes content_type, struct bytes type, struct bytes value)
 {
     if (is_json(content_type, type) && json_check(value, DEEPEST) == JSON_VALID) {
         buffer_printf(json, "\"%s\":", names[0]);

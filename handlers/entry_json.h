@@ -24,7 +24,7 @@ bool content_is_text(struct bytes content_type);
 // Adds the object. `arena` is for passing memory.
 void entry_json_write(struct buffer *json, struct arena *arena, const struct entry_view *entry);
 
-// Adds one member with the value in the form its type asks for: `name` with raw JSON spliced in, `name_text`-style for
-// text, base64 else. `names` are the three member names, in that order.
-void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3], struct bytes content_type,
-                      struct bytes type, struct bytes value);
+// Adds one member with the value in the form its type asks for: `name` with raw JSON spliced in,
+// `name_text`-style for text, base64 else. `names` are the three member names, in that order.
+void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3],
+                      struct bytes content_type, struct bytes type, struct bytes value);

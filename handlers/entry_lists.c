@@ -10,7 +10,8 @@
 #include "handlers/list_query.h"
 #include "handlers/outcome.h"
 
-// --- bounds -----------------------------------------------------------------------------------------------------------
+// --- bounds
+// -----------------------------------------------------------------------------------------------------------
 
 // Which paths a list or a removal is about.
 struct bounds {
@@ -85,7 +86,8 @@ static bool read_bounds(struct request *request, struct bytes *branch, struct bo
     return true;
 }
 
-// --- scan -------------------------------------------------------------------------------------------------------------
+// --- scan
+// -------------------------------------------------------------------------------------------------------------
 
 enum {
     SCAN_NAME,
@@ -169,8 +171,9 @@ static void reply_page(struct request *request, const struct scan_call *call, co
     }
     buffer_add_text(&json, "],\"cursor\":");
     if (rows < outcome->rows)
-        buffer_printf(&json, "\"%s\"",
-                      cursor_make(&request->arena, call->scope, outcome_bytes(outcome, rows - 1, SCANNED_PATH)));
+        buffer_printf(
+            &json, "\"%s\"",
+            cursor_make(&request->arena, call->scope, outcome_bytes(outcome, rows - 1, SCANNED_PATH)));
     else
         buffer_add_text(&json, "null");
     buffer_add_text(&json, "}\n");
@@ -197,7 +200,8 @@ static void scope_add(struct buffer *scope, struct bytes part)
     buffer_add_bytes(scope, part);
 }
 
-// A cursor belongs to its bucket, branch and bounds; how much of each entry is shown may change between pages.
+// A cursor belongs to its bucket, branch and bounds; how much of each entry is shown may change between
+// pages.
 static struct bytes scan_scope(struct request *request, const struct bounds *bounds)
 {
     struct buffer scope = {0};
@@ -249,7 +253,8 @@ void entries_scan(struct request *request)
     store_submit(context_of(request)->store, &call->operation);
 }
 
-// --- clear ------------------------------------------------------------------------------------------------------------
+// --- clear
+// ------------------------------------------------------------------------------------------------------------
 
 enum { CLEAR_NAME, CLEAR_LOW, CLEAR_HIGH, CLEAR_SKIP, CLEAR_CONTAINS, CLEAR_LIMIT, CLEAR_COLUMNS };
 enum clear_result { CLEARED_STATUS, CLEARED_REMOVED, CLEARED_POSITION, CLEARED_KIND };
@@ -315,7 +320,8 @@ void entries_clear(struct request *request)
     store_submit(context_of(request)->store, &call->operation);
 }
 
-// --- batch-get --------------------------------------------------------------------------------------------------------
+// --- batch-get
+// --------------------------------------------------------------------------------------------------------
 
 struct batch;
 
@@ -420,7 +426,8 @@ static void batch_item_done(struct operation *operation, const struct outcome *o
         if (batch->bytes <= BATCH_BYTES)
             batch_item_live(item, outcome);
     } else if (outcome_number(outcome, 0, GOT_STATUS) == GET_OTHER_KIND) {
-        batch->kind = (const char *)arena_copy(&batch->request->arena, outcome_bytes(outcome, 0, GOT_KIND)).data;
+        batch->kind =
+            (const char *)arena_copy(&batch->request->arena, outcome_bytes(outcome, 0, GOT_KIND)).data;
     }
     if (--batch->left == 0)
         batch_finish(batch);
@@ -480,6 +487,7 @@ void entries_batch_get(struct request *request)
     for (size_t i = 0; i < count; i++) {
         struct address address = {bucket, batch->items[i].call.operation.key};
         batch->items[i].batch = batch;
-        get_call_submit(context_of(request), &batch->items[i].call, &address, value_null(), true, batch_item_done, batch);
+        get_call_submit(context_of(request), &batch->items[i].call, &address, value_null(), true,
+                        batch_item_done, batch);
     }
 }

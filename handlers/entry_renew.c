@@ -22,7 +22,7 @@ struct renew_call {
     struct operation operation; // first: the operation is the call
     struct value values[RENEW_COLUMNS];
     struct get_call *waiting; // NULL when nobody waits
-    uint8_t names[];          // of the bucket, then the path, when nobody waits: the request may be gone by then
+    uint8_t names[]; // of the bucket, then the path, when nobody waits: the request may be gone by then
 };
 
 static void forget(struct operation *operation, const struct outcome *outcome)
@@ -65,8 +65,8 @@ static void renew_unattended(struct context *context, const struct get_call *cal
         return; // the next read tries again
     memcpy(renew->names, bucket.data, bucket.size);
     memcpy(renew->names + bucket.size, path.data, path.size);
-    submit(context, renew, bytes_make(renew->names, bucket.size), bytes_make(renew->names + bucket.size, path.size),
-           version, forget, NULL);
+    submit(context, renew, bytes_make(renew->names, bucket.size),
+           bytes_make(renew->names + bucket.size, path.size), version, forget, NULL);
 }
 
 bool entry_renew_first(struct request *request, struct get_call *call, const struct outcome *outcome)
@@ -85,6 +85,7 @@ bool entry_renew_first(struct request *request, struct get_call *call, const str
     struct renew_call *renew = arena_zalloc(&request->arena, sizeof *renew);
     renew->waiting = call;
     call->renewed = true; // once: a term shorter than a round trip would keep the reader for ever
-    submit(context_of(request), renew, call->operation.bucket, call->operation.key, version, read_again, request);
+    submit(context_of(request), renew, call->operation.bucket, call->operation.key, version, read_again,
+           request);
     return true;
 }

@@ -13,7 +13,8 @@ void reply_expires_at(struct request *request, int64_t us)
 void reply_content_type(struct request *request, struct bytes stored)
 {
     reply_header(request, "Content-Type",
-                 stored.size ? (const char *)arena_copy(&request->arena, stored).data : "application/octet-stream");
+                 stored.size ? (const char *)arena_copy(&request->arena, stored).data
+                             : "application/octet-stream");
 }
 
 enum { COPIED_VALUE = 16 << 10 };
@@ -56,9 +57,10 @@ void reply_metadata(struct request *request, struct bytes stored)
         const uint8_t *colon = memchr(line, ':', stored.size - at);
         if (!end || !colon || colon > end)
             return;
-        reply_header(request,
-                     arena_printf(&request->arena, "Holdfast-Meta-%.*s", (int)(colon - line), (const char *)line),
-                     arena_printf(&request->arena, "%.*s", (int)(end - colon - 1), (const char *)colon + 1));
+        reply_header(
+            request,
+            arena_printf(&request->arena, "Holdfast-Meta-%.*s", (int)(colon - line), (const char *)line),
+            arena_printf(&request->arena, "%.*s", (int)(end - colon - 1), (const char *)colon + 1));
         at += (size_t)(end - line) + 1;
     }
 }

@@ -9,7 +9,8 @@ void reply_expires_at(struct request *request, int64_t us);
 // Adds Content-Type; an empty stored type stands for application/octet-stream. `stored` need not live on.
 void reply_content_type(struct request *request, struct bytes stored);
 
-// The metadata headers of a request as one stored value: lines of name, colon, value. Not given when there are none.
+// The metadata headers of a request as one stored value: lines of name, colon, value. Not given when there
+// are none.
 struct value metadata_encode(struct request *request);
 
 // Adds them as reply headers. `stored` need not live on.

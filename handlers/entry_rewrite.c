@@ -33,10 +33,12 @@ static void keep_rest(const struct current *current, const char *standard, struc
 
 static void reply_version(struct request *request, int status, int64_t version)
 {
-    reply_json(request, status, bytes_of(arena_printf(&request->arena, "{\"version\":\"%lld\"}\n", (long long)version)));
+    reply_json(request, status,
+               bytes_of(arena_printf(&request->arena, "{\"version\":\"%lld\"}\n", (long long)version)));
 }
 
-// --- PATCH ------------------------------------------------------------------------------------------------------------
+// --- PATCH
+// ------------------------------------------------------------------------------------------------------------
 
 struct patch {
     bool upserts;
@@ -55,10 +57,12 @@ static bool refuse_merge(struct request *request, enum json_merge_verdict verdic
         reply_invalid(request, "body", "the patch is not a JSON document");
         return false;
     case JSON_MERGE_DUPLICATE:
-        reply_simple_problem(request, PROBLEM_UNPROCESSABLE, "a member occurs twice in the patch or the stored value");
+        reply_simple_problem(request, PROBLEM_UNPROCESSABLE,
+                             "a member occurs twice in the patch or the stored value");
         return false;
     case JSON_MERGE_TOO_DEEP:
-        reply_simple_problem(request, PROBLEM_UNPROCESSABLE, "the patch or the stored value is nested too deep");
+        reply_simple_problem(request, PROBLEM_UNPROCESSABLE,
+                             "the patch or the stored value is nested too deep");
         return false;
     case JSON_MERGE_TOO_LARGE:
         break;
@@ -158,7 +162,8 @@ void entry_patch(struct request *request)
     rewrite_start(rewrite);
 }
 
-// --- exchange ---------------------------------------------------------------------------------------------------------
+// --- exchange
+// ---------------------------------------------------------------------------------------------------------
 
 static bool exchange_decide(struct rewrite *rewrite, const struct current *current, struct content *content)
 {
@@ -194,7 +199,8 @@ void entry_exchange(struct request *request)
     rewrite_start(rewrite);
 }
 
-// --- compare-and-set --------------------------------------------------------------------------------------------------
+// --- compare-and-set
+// --------------------------------------------------------------------------------------------------
 
 struct comparison {
     bool as_json;
@@ -205,15 +211,16 @@ struct comparison {
 };
 
 // A value given as JSON (its text as it stands in the request), as text or in base64.
-static bool read_given(struct request *request, json_t *object, const char *member, struct bytes *value, bool *as_json,
-                       const char **content_type)
+static bool read_given(struct request *request, json_t *object, const char *member, struct bytes *value,
+                       bool *as_json, const char **content_type)
 {
     const char *text_member = arena_printf(&request->arena, "%s_text", member);
     const char *base64_member = arena_printf(&request->arena, "%s_base64", member);
     bool json = json_member(request->body, member, value);
-    int ways = json + (json_object_get(object, text_member) != NULL) + (json_object_get(object, base64_member) != NULL);
+    int ways = json + (json_object_get(object, text_member) != NULL) +
+               (json_object_get(object, base64_member) != NULL);
     *as_json = json;
-    *content_type = json ? "application/json"
+    *content_type = json                                   ? "application/json"
                     : json_object_get(object, text_member) ? "text/plain; charset=utf-8"
                                                            : "application/octet-stream";
     if (ways != 1) {
@@ -232,8 +239,8 @@ static bool matches(const struct comparison *comparison, const struct current *c
     return bytes_equal(comparison->expected, current->value);
 }
 
-static void reply_swapped(struct request *request, bool swapped, bool live, int64_t version, struct bytes content_type,
-                          struct bytes value)
+static void reply_swapped(struct request *request, bool swapped, bool live, int64_t version,
+                          struct bytes content_type, struct bytes value)
 {
     static const char *const names[3] = {"current", "current_text", "current_base64"};
     struct buffer json = {0};
@@ -254,7 +261,8 @@ static bool compare_decide(struct rewrite *rewrite, const struct current *curren
     if (!matches(comparison, current)) {
         if (current->live)
             reply_etag(rewrite->request, current->version);
-        reply_swapped(rewrite->request, false, current->live, current->version, current->content_type, current->value);
+        reply_swapped(rewrite->request, false, current->live, current->version, current->content_type,
+                      current->value);
         return false;
     }
     // The stored content type stays where the new value's form does not contradict it.
@@ -264,7 +272,8 @@ static bool compare_decide(struct rewrite *rewrite, const struct current *curren
                                          : true;
     comparison->stored_type = fits ? current->content_type : given;
     content->value = comparison->value;
-    content->content_type = comparison->stored_type.size ? value_bytes(comparison->stored_type) : value_null();
+    content->content_type =
+        comparison->stored_type.size ? value_bytes(comparison->stored_type) : value_null();
     content->metadata = current->metadata.size ? value_bytes(current->metadata) : value_null();
     return true;
 }
@@ -278,8 +287,8 @@ static void compare_written(struct rewrite *rewrite, const struct current *curre
 
 void entry_compare_and_set(struct request *request)
 {
-    static const char *const members[] = {"expected", "expected_text", "expected_base64",
-                                          "value",    "value_text",    "value_base64",    NULL};
+    static const char *const members[] = {
+        "expected", "expected_text", "expected_base64", "value", "value_text", "value_base64", NULL};
     struct rewrite *rewrite = rewrite_new(request);
     struct comparison *comparison = arena_zalloc(&request->arena, sizeof *comparison);
     bool value_is_json;
@@ -301,7 +310,8 @@ void entry_compare_and_set(struct request *request)
     rewrite_start(rewrite);
 }
 
-// --- upsert -----------------------------------------------------------------------------------------------------------
+// --- upsert
+// -----------------------------------------------------------------------------------------------------------
 
 struct upsert {
     struct bytes insert;
@@ -348,7 +358,8 @@ static bool upsert_decide(struct rewrite *rewrite, const struct current *current
     }
     enum json_upsert_verdict verdict = JSON_UPSERT_NOT_OBJECT;
     if (json_check(current->value, JSON_STORED_DEPTH) == JSON_VALID)
-        verdict = json_upsert_update(current->value, upsert->set, upsert->increment, VALUE_LIMIT, &rewrite->made);
+        verdict =
+            json_upsert_update(current->value, upsert->set, upsert->increment, VALUE_LIMIT, &rewrite->made);
     if (!refuse_upsert(rewrite->request, verdict))
         return false;
     content->value = buffer_view(&rewrite->made);
@@ -390,7 +401,8 @@ void entry_upsert(struct request *request)
     json_t *object = request_json(request, false);
     if (!object || !request_json_members(request, object, members))
         return;
-    if (!json_is_object(json_object_get(object, "insert")) || !json_member(request->body, "insert", &upsert->insert)) {
+    if (!json_is_object(json_object_get(object, "insert")) ||
+        !json_member(request->body, "insert", &upsert->insert)) {
         reply_invalid(request, "insert", "insert is the object to start with");
         return;
     }

@@ -1,4 +1,5 @@
-// Calls that read an entry, make a new value of it here and write that: PATCH, exchange, compare-and-set, upsert.
+// Calls that read an entry, make a new value of it here and write that: PATCH, exchange, compare-and-set,
+// upsert.
 #pragma once
 
 struct request;

@@ -1,5 +1,5 @@
-// Copy and move: one transaction in the database. Only when the target has a type of its own is the value looked at
-// here, and then the transaction insists on the version that was looked at.
+// Copy and move: one transaction in the database. Only when the target has a type of its own is the value
+// looked at here, and then the transaction insists on the version that was looked at.
 #include "handlers/entry_transfer.h"
 
 #include "base/path.h"
@@ -24,10 +24,10 @@ enum {
 
 enum transfer_result { MOVED_STATUS, MOVED_VERSION, MOVED_KIND, MOVED_EXPIRES_AT, MOVED_MOST };
 
-#define TRANSFER_STATEMENT(function)                                                                                   \
-    .sql = "select * from holdfast." function "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", .form = STATEMENT_ALONE,    \
-    .role = ROLE_LARGE, .writes = true, .columns = TRANSFER_COLUMNS,                                                   \
-    .column = {COLUMN_TEXT, COLUMN_BYTEA, COLUMN_TEXT, COLUMN_BYTEA, COLUMN_INT2,                                      \
+#define TRANSFER_STATEMENT(function)                                                                         \
+    .sql = "select * from holdfast." function "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",                   \
+    .form = STATEMENT_ALONE, .role = ROLE_LARGE, .writes = true, .columns = TRANSFER_COLUMNS,                \
+    .column = {COLUMN_TEXT, COLUMN_BYTEA, COLUMN_TEXT, COLUMN_BYTEA, COLUMN_INT2,                            \
                COLUMN_TEXT, COLUMN_TEXT,  COLUMN_TEXT, COLUMN_INT8,  COLUMN_BOOL}
 
 static const struct statement copy_entry = {.name = "copy_entry", TRANSFER_STATEMENT("copy_entry")};
@@ -64,7 +64,8 @@ static void looked(struct operation *operation, const struct outcome *outcome)
 static void look_at_value(struct request *request, struct transfer_call *call, struct bytes type_name)
 {
     if (!value_type_parse(type_name, &call->type)) {
-        reply_simple_problem(request, PROBLEM_INTERNAL, "the bucket has a type that this version does not know");
+        reply_simple_problem(request, PROBLEM_INTERNAL,
+                             "the bucket has a type that this version does not know");
         return;
     }
     get_call_submit(context_of(request), &call->look, &call->from, value_null(), true, looked, call);
@@ -77,7 +78,8 @@ static void reply_transferred(struct request *request, const struct outcome *out
     reply_position(request, version);
     if (!outcome_null(outcome, 0, MOVED_EXPIRES_AT))
         reply_expires_at(request, outcome_time(outcome, 0, MOVED_EXPIRES_AT));
-    reply_json(request, 200, bytes_of(arena_printf(&request->arena, "{\"version\":\"%lld\"}\n", (long long)version)));
+    reply_json(request, 200,
+               bytes_of(arena_printf(&request->arena, "{\"version\":\"%lld\"}\n", (long long)version)));
 }
 
 static void transfer_done(struct operation *operation, const struct outcome *outcome)

@@ -12,13 +12,15 @@ bool expiry_read(struct request *request, struct expiry *expiry)
     struct bytes until = request_argument(request, "expires_at", &has_until);
     struct bytes persist = request_argument(request, "persist", &has_persist);
     if (has_ttl + has_until + has_persist > 1) {
-        reply_invalid(request, has_ttl ? "ttl" : "expires_at", "only one of ttl, expires_at and persist may be given");
+        reply_invalid(request, has_ttl ? "ttl" : "expires_at",
+                      "only one of ttl, expires_at and persist may be given");
         return false;
     }
     int64_t us;
     if (has_ttl) {
         if (!duration_parse(ttl, &us)) {
-            reply_invalid(request, "ttl", "a duration is an integer above 0 and a unit (ms s m h d), at most 3650d");
+            reply_invalid(request, "ttl",
+                          "a duration is an integer above 0 and a unit (ms s m h d), at most 3650d");
             return false;
         }
         expiry->ttl = value_number(us);

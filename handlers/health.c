@@ -1,5 +1,5 @@
-// Health: liveness never asks the database; readiness answers at once from what the last probe found, so that a frozen
-// database cannot hold a probe of the platform up.
+// Health: liveness never asks the database; readiness answers at once from what the last probe found, so that
+// a frozen database cannot hold a probe of the platform up.
 #include "handlers/health.h"
 
 #include "base/timestamp.h"
@@ -7,7 +7,7 @@
 
 enum {
     PROBE_EVERY = 500 * 1000,
-    PROBE_EAGER = 20 * 1000,  // until the first good answer
+    PROBE_EAGER = 20 * 1000,   // until the first good answer
     PROBE_FRESH = 1500 * 1000, // a good answer older than this is none
 };
 

@@ -19,7 +19,8 @@ bool input_duration(struct request *request, json_t *object, const char *member,
     if (!given || json_is_null(given))
         return true;
     if (!json_is_string(given) || !duration_parse(string_bytes(given), &n)) {
-        reply_invalid(request, member, "a duration is an integer above 0 and a unit (ms s m h d), at most 3650d");
+        reply_invalid(request, member,
+                      "a duration is an integer above 0 and a unit (ms s m h d), at most 3650d");
         return false;
     }
     *us = value_number(n);
@@ -41,7 +42,8 @@ bool input_time(struct request *request, json_t *object, const char *member, str
     return true;
 }
 
-bool input_text(struct request *request, json_t *object, const char *member, bool required, struct bytes *text)
+bool input_text(struct request *request, json_t *object, const char *member, bool required,
+                struct bytes *text)
 {
     json_t *given = json_object_get(object, member);
     *text = (struct bytes){0};
@@ -55,8 +57,8 @@ bool input_text(struct request *request, json_t *object, const char *member, boo
     return true;
 }
 
-bool input_bytes(struct request *request, json_t *object, const char *member, const char *member_base64, bool required,
-                 struct bytes *bytes)
+bool input_bytes(struct request *request, json_t *object, const char *member, const char *member_base64,
+                 bool required, struct bytes *bytes)
 {
     json_t *plain = json_object_get(object, member);
     json_t *encoded = json_object_get(object, member_base64);
@@ -90,7 +92,8 @@ static bool read_owner(struct request *request, json_t *given, const char *membe
     return false;
 }
 
-bool input_owners(struct request *request, json_t *object, const char *member, struct bytes *owners, size_t *count)
+bool input_owners(struct request *request, json_t *object, const char *member, struct bytes *owners,
+                  size_t *count)
 {
     json_t *given = json_object_get(object, member);
     *count = 0;
@@ -118,8 +121,9 @@ bool input_path(struct request *request, const struct bytes *owners, size_t coun
     case PATH_TOO_LONG:
         break;
     }
-    reply_invalid(request, "key",
-                  "the key with its branch is longer than %d bytes as stored (an owner costs 3 bytes beside its own)",
-                  PATH_MAX_STORED);
+    reply_invalid(
+        request, "key",
+        "the key with its branch is longer than %d bytes as stored (an owner costs 3 bytes beside its own)",
+        PATH_MAX_STORED);
     return false;
 }

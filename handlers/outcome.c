@@ -21,7 +21,8 @@ bool outcome_usable(struct request *request, const struct outcome *outcome)
         break;
     }
     reply_simple_problem(request, PROBLEM_INTERNAL, "the log has more under this request's id");
-    log_event(LOG_ERROR, "request_failed", "request_id", request->id, "route", request->route->template, NULL);
+    log_event(LOG_ERROR, "request_failed", "request_id", request->id, "route", request->route->template,
+              NULL);
     return false;
 }
 
@@ -63,5 +64,6 @@ void reply_version_conflict(struct request *request, bool live, int64_t version)
 
 void reply_position(struct request *request, int64_t position)
 {
-    reply_header(request, "Holdfast-Position", (const char *)arena_decimal(&request->arena, 0, position, 0).data);
+    reply_header(request, "Holdfast-Position",
+                 (const char *)arena_decimal(&request->arena, 0, position, 0).data);
 }

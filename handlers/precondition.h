@@ -11,7 +11,7 @@ enum {
 };
 
 struct precondition {
-    struct value flags;    // smallint
+    struct value flags;       // smallint
     struct value if_versions; // text of a bigint[]
     struct value unless_versions;
 };

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-// Each round that fails means that somebody else's write succeeded; this many in a row is not bad luck but a storm.
+// Each round that fails means that somebody else's write succeeded; this many in a row is not bad luck but a
+// storm.
 enum { TRIES = 200 };
 
 static void read_entry(struct rewrite *rewrite);
@@ -64,7 +65,8 @@ static bool preconditions_hold(struct rewrite *rewrite)
     struct bytes tag = arena_decimal(&rewrite->request->arena, 0, current->version, 0);
     if (conditions->if_match.given && !(current->live && condition_matches(&conditions->if_match, tag)))
         return false;
-    return !(conditions->if_none_match.given && current->live && condition_matches(&conditions->if_none_match, tag));
+    return !(conditions->if_none_match.given && current->live &&
+             condition_matches(&conditions->if_none_match, tag));
 }
 
 static void decide(struct rewrite *rewrite)
@@ -122,8 +124,8 @@ static void read_entry(struct rewrite *rewrite)
         let_go(rewrite);
         return;
     }
-    get_call_submit(context_of(rewrite->request), &rewrite->get, &rewrite->address, value_null(), true, read_done,
-                    rewrite);
+    get_call_submit(context_of(rewrite->request), &rewrite->get, &rewrite->address, value_null(), true,
+                    read_done, rewrite);
 }
 
 void rewrite_start(struct rewrite *rewrite)

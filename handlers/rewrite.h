@@ -1,5 +1,6 @@
-// Read, decide, write on condition that nothing changed in between, and again when it did: what looks to everybody else
-// like one write, for decisions that only this side can make (JSON text is never taken apart in the database).
+// Read, decide, write on condition that nothing changed in between, and again when it did: what looks to
+// everybody else like one write, for decisions that only this side can make (JSON text is never taken apart
+// in the database).
 #pragma once
 
 #include "handlers/entry_call.h"
@@ -28,13 +29,15 @@ struct rewrite {
     struct get_call get;
     struct put_call put;
     struct current current;
-    struct held *held; // keeps the views of `current`
+    struct held *held;  // keeps the views of `current`
     struct buffer made; // for a decision to build its value in; emptied before each
     int tries;
 };
 
-// Zeroed by the caller, who sets the members above; in the request's arena. The request's preconditions are honoured.
+// Zeroed by the caller, who sets the members above; in the request's arena. The request's preconditions are
+// honoured.
 void rewrite_start(struct rewrite *rewrite);
 
-// The value that was read, as a body that lives until it is sent. Once only, from `written` or a refusing `decide`.
+// The value that was read, as a body that lives until it is sent. Once only, from `written` or a refusing
+// `decide`.
 void rewrite_reply_current(struct rewrite *rewrite, int status);

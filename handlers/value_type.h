@@ -3,7 +3,17 @@
 
 #include "base/bytes.h"
 
-enum value_type { TYPE_ANY, TYPE_JSON, TYPE_TEXT, TYPE_BYTES, TYPE_INT, TYPE_FLOAT, TYPE_BOOL, TYPE_NONE, TYPE_COUNT };
+enum value_type {
+    TYPE_ANY,
+    TYPE_JSON,
+    TYPE_TEXT,
+    TYPE_BYTES,
+    TYPE_INT,
+    TYPE_FLOAT,
+    TYPE_BOOL,
+    TYPE_NONE,
+    TYPE_COUNT
+};
 
 const char *value_type_name(enum value_type type);
 

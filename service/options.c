@@ -12,7 +12,7 @@
 enum { BOTH = OPTIONS_SERVE | OPTIONS_MIGRATE };
 
 struct option_row {
-    const char *name; // of the flag, without --; the variable is HOLDFAST_ and this in capitals
+    const char *name;  // of the flag, without --; the variable is HOLDFAST_ and this in capitals
     const char *takes; // NULL for a switch
     const char *standard;
     unsigned commands;
@@ -131,7 +131,8 @@ static void print_help(enum options_command command)
         if (!(rows[i].commands & command))
             continue;
         char flag[64], variable[64];
-        snprintf(flag, sizeof flag, "--%s%s%s", rows[i].name, rows[i].takes ? " " : "", rows[i].takes ? rows[i].takes : "");
+        snprintf(flag, sizeof flag, "--%s%s%s", rows[i].name, rows[i].takes ? " " : "",
+                 rows[i].takes ? rows[i].takes : "");
         variable_name(&rows[i], variable);
         printf("  %-28s %s\n  %-28s [%s%s%s]\n", flag, rows[i].help, "", variable,
                rows[i].takes && rows[i].standard ? ", default " : "",
@@ -198,7 +199,8 @@ static enum options_verdict read_flag(enum options_command command, char **argv,
     return OPTIONS_OK;
 }
 
-enum options_verdict options_read(enum options_command command, int argc, char **argv, struct options *options)
+enum options_verdict options_read(enum options_command command, int argc, char **argv,
+                                  struct options *options)
 {
     memset(options, 0, sizeof *options);
     enum options_verdict verdict = read_environment(command, options);

@@ -27,6 +27,8 @@ enum options_command { OPTIONS_SERVE = 1, OPTIONS_MIGRATE = 2 };
 
 enum options_verdict { OPTIONS_OK, OPTIONS_HELP, OPTIONS_BAD };
 
-// Reads `argv[2..]` and the environment for the command. With OPTIONS_BAD one line was written to standard error; with
-// OPTIONS_HELP the help was written to standard output. Texts are views into argv and the environment.
-enum options_verdict options_read(enum options_command command, int argc, char **argv, struct options *options);
+// Reads `argv[2..]` and the environment for the command. With OPTIONS_BAD one line was written to standard
+// error; with OPTIONS_HELP the help was written to standard output. Texts are views into argv and the
+// environment.
+enum options_verdict options_read(enum options_command command, int argc, char **argv,
+                                  struct options *options);

@@ -66,8 +66,8 @@ static bool open_database(struct service *service)
     return true;
 }
 
-// True when the schema is current, or cannot be looked at because the database is away: the service starts without it
-// and tries again. False when the database is there and refuses.
+// True when the schema is current, or cannot be looked at because the database is away: the service starts
+// without it and tries again. False when the database is there and refuses.
 static bool try_migrate(struct service *service)
 {
     char error[1024];
@@ -92,9 +92,11 @@ static bool start_workers(struct service *service)
     if (!listeners_open(service->options.listen, count, sockets, address, &loopback, error, sizeof error))
         return refuse(error);
     if (!loopback && !service->options.insecure)
-        return refuse("without authentication only loopback addresses are listened on; --insecure allows others");
+        return refuse(
+            "without authentication only loopback addresses are listened on; --insecure allows others");
     for (int i = 0; i < count; i++) {
-        service->workers[i] = worker_start(&service->options, service->router, service->connection, sockets[i]);
+        service->workers[i] =
+            worker_start(&service->options, service->router, service->connection, sockets[i]);
         if (!service->workers[i])
             return false;
         service->worker_count++;

@@ -1,4 +1,5 @@
-// A worker's life: build its parts, run the loop, drain, take the parts down in the order that leaves nobody unanswered.
+// A worker's life: build its parts, run the loop, drain, take the parts down in the order that leaves nobody
+// unanswered.
 #include "worker.h"
 
 #include "base/log.h"
@@ -96,14 +97,16 @@ static void *run(void *user)
     return NULL;
 }
 
-struct worker *worker_start(const struct options *options, const struct router *router, const char *connection,
-                            int listener)
+struct worker *worker_start(const struct options *options, const struct router *router,
+                            const char *connection, int listener)
 {
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return NULL;
     worker->options = options;
-    int failed = build(worker, router, connection, listener) ? pthread_create(&worker->thread, NULL, run, worker) : errno;
+    int failed = build(worker, router, connection, listener)
+                     ? pthread_create(&worker->thread, NULL, run, worker)
+                     : errno;
     if (failed || !worker->context.store) {
         log_detail(LOG_ERROR, "worker_failed", "a worker cannot start: %s", strerror(failed));
         free(worker);

@@ -1,4 +1,5 @@
-// One worker: a thread with a loop, a listener, an HTTP server and connections to the database, sharing nothing.
+// One worker: a thread with a loop, a listener, an HTTP server and connections to the database, sharing
+// nothing.
 #pragma once
 
 #include "http/route.h"
@@ -6,10 +7,10 @@
 
 struct worker;
 
-// `listener` is a listening socket of the worker's own. `connection` is a libpq connection string that outlives it.
-// NULL with a logged reason when something cannot be made.
-struct worker *worker_start(const struct options *options, const struct router *router, const char *connection,
-                            int listener);
+// `listener` is a listening socket of the worker's own. `connection` is a libpq connection string that
+// outlives it. NULL with a logged reason when something cannot be made.
+struct worker *worker_start(const struct options *options, const struct router *router,
+                            const char *connection, int listener);
 
 // Asks the worker to drain and end; a second call hurries it. From any thread.
 void worker_stop(struct worker *worker);

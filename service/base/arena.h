@@ -39,7 +39,8 @@ char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((
 char *arena_vprintf(struct arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-// `n` in decimal, NUL-terminated, between `before` and `after` (\0 for nothing): what the hot path would use printf for.
+// `n` in decimal, NUL-terminated, between `before` and `after` (\0 for nothing): what the hot path would use
+// printf for.
 struct bytes arena_decimal(struct arena *arena, char before, int64_t n, char after);
 
 // Gives everything back. The arena is empty and usable again.

@@ -1,4 +1,5 @@
-// Entity-tag lists (RFC 9110 section 8.8.3 and 13.1), read strictly: a list that is not one is refused, not guessed at.
+// Entity-tag lists (RFC 9110 section 8.8.3 and 13.1), read strictly: a list that is not one is refused, not
+// guessed at.
 #include "http/conditions.h"
 
 #include "base/text.h"

@@ -16,8 +16,8 @@ struct conditions {
     struct condition if_none_match; // weak comparison: the mark of weakness is dropped
 };
 
-// Reads one header's value (several headers joined by commas) into `condition`; tags are views into `text`, their list
-// is in the arena. False when it is neither `*` nor a list of entity tags.
+// Reads one header's value (several headers joined by commas) into `condition`; tags are views into `text`,
+// their list is in the arena. False when it is neither `*` nor a list of entity tags.
 bool condition_parse(struct arena *arena, struct bytes text, bool strong, struct condition *condition);
 
 // Whether the opaque tag is in the list, or the list is `*`.

@@ -1,4 +1,5 @@
-// What the files of this room share and nobody else sees: clients, the server's state, the steps of a request.
+// What the files of this room share and nobody else sees: clients, the server's state, the steps of a
+// request.
 #pragma once
 
 #include "base/timestamp.h"
@@ -38,7 +39,7 @@ struct http_server {
     struct http_client *clients;
     unsigned client_count;
     bool listening;
-    bool again; // something was resumed or closed: libmicrohttpd must run once more
+    bool again;         // something was resumed or closed: libmicrohttpd must run once more
     int replies;        // runs that replies queued from continuations still need: one to build, one to send
     unsigned lingering; // requests at work whose connections are not suspended
     bool draining;
@@ -57,15 +58,15 @@ struct http_server {
     unsigned spares;
 };
 
-// Reads the request line and headers of a new request into `request`. On a fault a refusal is set (and close_after where
-// the framing cannot be trusted).
+// Reads the request line and headers of a new request into `request`. On a fault a refusal is set (and
+// close_after where the framing cannot be trusted).
 void request_open(struct request *request, const char *method, const char *url);
 
 // Takes a piece of the body. False when the connection must be closed without an answer.
 bool request_take_body(struct request *request, const char *data, size_t size);
 
-// Whether to answer before the body: the refusal is known and the client waits for our word, or the rest is too long
-// to be read away.
+// Whether to answer before the body: the refusal is known and the client waits for our word, or the rest is
+// too long to be read away.
 bool request_refuse_now(const struct request *request);
 
 void request_refuse(struct request *request, const struct problem *problem);

@@ -45,8 +45,8 @@ int problem_status(enum problem_kind kind)
 void problem_write(struct buffer *out, const struct problem *problem)
 {
     const struct kind_row *row = &kinds[problem->kind];
-    buffer_printf(out, "{\"type\":\"urn:holdfast:%s\",\"title\":\"%s\",\"status\":%d,\"detail\":", row->kind, row->title,
-                  row->status);
+    buffer_printf(out, "{\"type\":\"urn:holdfast:%s\",\"title\":\"%s\",\"status\":%d,\"detail\":", row->kind,
+                  row->title, row->status);
     buffer_add_json(out, bytes_of(problem->detail ? problem->detail : row->title));
     buffer_printf(out, ",\"kind\":\"%s\"", row->kind);
     if (problem->parameter.data) {

@@ -53,12 +53,14 @@ void reply_send(struct request *request, int status, struct bytes body)
         return;
     }
     queue(request, status,
-          MHD_create_response_from_buffer(body.size, (void *)(uintptr_t)body.data, MHD_RESPMEM_PERSISTENT), body.size);
+          MHD_create_response_from_buffer(body.size, (void *)(uintptr_t)body.data, MHD_RESPMEM_PERSISTENT),
+          body.size);
 }
 
 void reply_empty(struct request *request, int status)
 {
-    queue(request, status, MHD_create_response_from_buffer(0, (void *)(uintptr_t)"", MHD_RESPMEM_PERSISTENT), 0);
+    queue(request, status, MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT),
+          0);
 }
 
 static ssize_t never_read(void *user, uint64_t position, char *out, size_t size)
@@ -89,8 +91,8 @@ void reply_held(struct request *request, int status, struct bytes body, struct h
         abort();
     *kept = held;
     queue(request, status,
-          MHD_create_response_from_buffer_with_free_callback_cls(body.size, (void *)(uintptr_t)body.data, release_held,
-                                                                 kept),
+          MHD_create_response_from_buffer_with_free_callback_cls(body.size, (void *)(uintptr_t)body.data,
+                                                                 release_held, kept),
           body.size);
 }
 
@@ -134,7 +136,8 @@ void reply_invalid(struct request *request, const char *parameter, const char *f
 {
     va_list args;
     va_start(args, format);
-    struct problem problem = {.kind = PROBLEM_INVALID, .detail = arena_vprintf(&request->arena, format, args)};
+    struct problem problem = {.kind = PROBLEM_INVALID,
+                              .detail = arena_vprintf(&request->arena, format, args)};
     va_end(args);
     if (parameter)
         problem.parameter = bytes_of(parameter);

@@ -1,4 +1,5 @@
-// Answering a request: headers are gathered, then one call sends the reply, from the handler or from a continuation.
+// Answering a request: headers are gathered, then one call sends the reply, from the handler or from a
+// continuation.
 #pragma once
 
 #include "base/buffer.h"
@@ -24,7 +25,8 @@ void reply_empty(struct request *request, int status);
 // As for HEAD and 304: only headers, and the true length of the body that a GET would have.
 void reply_without_body(struct request *request, int status, size_t length);
 
-// A body whose memory somebody else owns: `held.release` is called with `held.owner` when it is sent or given up.
+// A body whose memory somebody else owns: `held.release` is called with `held.owner` when it is sent or given
+// up.
 void reply_held(struct request *request, int status, struct bytes body, struct held_body held);
 
 // A JSON document.

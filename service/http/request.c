@@ -1,4 +1,5 @@
-// From what libmicrohttpd parsed to a request that can be trusted: framing, names, path, query, conditions, body.
+// From what libmicrohttpd parsed to a request that can be trusted: framing, names, path, query, conditions,
+// body.
 #include "http/request.h"
 
 #include "base/json_text.h"
@@ -57,7 +58,8 @@ static void refuse_framing(struct request *request, const char *header, const ch
     refuse_invalid(request, bytes_of(header), detail);
 }
 
-// --- headers ----------------------------------------------------------------------------------------------------------
+// --- headers
+// ----------------------------------------------------------------------------------------------------------
 
 static bool value_is_clean(struct bytes value)
 {
@@ -118,8 +120,8 @@ struct header_walk {
     size_t count;
 };
 
-static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const char *name_text, size_t name_size,
-                                   const char *value_text, size_t value_size)
+static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const char *name_text,
+                                   size_t name_size, const char *value_text, size_t value_size)
 {
     (void)kind;
     struct header_walk *walk = user;
@@ -209,12 +211,14 @@ static void read_conditions(struct request *request)
     if (if_none_match.data &&
         !condition_parse(&request->arena, if_none_match, false, &request->conditions.if_none_match))
         refuse_invalid(request, bytes_of("If-None-Match"), "neither * nor a list of entity tags");
-    if (request->route && !(request->route->flags & ROUTE_CONDITIONS) && (if_match.data || if_none_match.data))
+    if (request->route && !(request->route->flags & ROUTE_CONDITIONS) &&
+        (if_match.data || if_none_match.data))
         refuse_invalid(request, bytes_of(if_match.data ? "If-Match" : "If-None-Match"),
                        "this call cannot honour a precondition");
 }
 
-// --- identity ---------------------------------------------------------------------------------------------------------
+// --- identity
+// ---------------------------------------------------------------------------------------------------------
 
 static bool id_is_sane(struct bytes id)
 {
@@ -243,7 +247,8 @@ static void choose_id(struct request *request)
     request->id = id;
 }
 
-// --- path and query ---------------------------------------------------------------------------------------------------
+// --- path and query
+// ---------------------------------------------------------------------------------------------------
 
 // The path of an absolute URL, which a server must accept too (RFC 9112 section 3.2.2).
 static struct bytes strip_authority(struct bytes url)
@@ -266,7 +271,8 @@ static void find_route(struct request *request, struct bytes path)
         }
     struct bytes raw[ROUTE_PARAMETERS] = {{0}};
     char allow[128];
-    switch (router_match(request->server->options.router, request->method, path, &request->route, raw, allow)) {
+    switch (
+        router_match(request->server->options.router, request->method, path, &request->route, raw, allow)) {
     case ROUTE_FOUND:
         break;
     case ROUTE_UNKNOWN: {
@@ -284,7 +290,8 @@ static void find_route(struct request *request, struct bytes path)
     }
     for (int i = 0; i < ROUTE_PARAMETERS && raw[i].data; i++)
         if (!text_percent_decode(&request->arena, raw[i], &request->parameters[i]))
-            refuse_invalid(request, bytes_of("path"), "a percent sign is not followed by two hexadecimal digits");
+            refuse_invalid(request, bytes_of("path"),
+                           "a percent sign is not followed by two hexadecimal digits");
 }
 
 static enum MHD_Result count_argument(void *user, enum MHD_ValueKind kind, const char *name, size_t name_size,
@@ -307,7 +314,8 @@ static enum MHD_Result take_argument(void *user, enum MHD_ValueKind kind, const 
     struct argument argument;
     if (!text_percent_decode(&request->arena, bytes_make(name, name_size), &argument.name) ||
         !text_percent_decode(&request->arena, bytes_make(value ? value : "", value_size), &argument.value)) {
-        refuse_invalid(request, bytes_of("query"), "a percent sign is not followed by two hexadecimal digits");
+        refuse_invalid(request, bytes_of("query"),
+                       "a percent sign is not followed by two hexadecimal digits");
         return MHD_YES;
     }
     if (!name_size && !value_size)
@@ -352,8 +360,8 @@ static size_t read_query(struct request *request)
     return count;
 }
 
-// Request and reply headers share one pool: when they do not fit together the connection would close without a word,
-// after the work was done.
+// Request and reply headers share one pool: when they do not fit together the connection would close without
+// a word, after the work was done.
 static void check_room(struct request *request, size_t lines)
 {
     const union MHD_ConnectionInfo *info =
@@ -367,7 +375,8 @@ static void check_room(struct request *request, size_t lines)
     request_refuse(request, &problem);
 }
 
-// --- body -------------------------------------------------------------------------------------------------------------
+// --- body
+// -------------------------------------------------------------------------------------------------------------
 
 static void refuse_too_large(struct request *request)
 {
@@ -443,7 +452,8 @@ bool request_take_body(struct request *request, const char *data, size_t size)
     return true;
 }
 
-// --- the whole --------------------------------------------------------------------------------------------------------
+// --- the whole
+// --------------------------------------------------------------------------------------------------------
 
 static void check_content_type(struct request *request)
 {
@@ -471,7 +481,8 @@ static void check_json_type(struct request *request)
     // curl's default for -d, which says nothing about what the user meant.
     if (text_equals_lower(type, "application/x-www-form-urlencoded"))
         return;
-    struct problem problem = {.kind = PROBLEM_UNSUPPORTED_MEDIA, .detail = "this call takes application/json"};
+    struct problem problem = {.kind = PROBLEM_UNSUPPORTED_MEDIA,
+                              .detail = "this call takes application/json"};
     request_refuse(request, &problem);
 }
 
@@ -543,8 +554,9 @@ json_t *request_json(struct request *request, bool empty_allowed)
     }
     if (!request->json) {
         reply_invalid(request, "body", "%s",
-                      json_error_code(&error) == json_error_duplicate_key ? "a member occurs twice"
-                                                                          : "the body is not a JSON document");
+                      json_error_code(&error) == json_error_duplicate_key
+                          ? "a member occurs twice"
+                          : "the body is not a JSON document");
         return NULL;
     }
     if (!json_is_object(request->json)) {

@@ -1,4 +1,5 @@
-// One request as handlers see it: what the client asked, already checked and decoded, and the memory it may use.
+// One request as handlers see it: what the client asked, already checked and decoded, and the memory it may
+// use.
 #pragma once
 
 #include "base/arena.h"
@@ -31,7 +32,7 @@ enum header {
     HEADER_EXPECT,
     HEADER_HOST,
     HEADER_IDEMPOTENCY_KEY,
-    HEADER_IF_MATCH,      // lists: several are one
+    HEADER_IF_MATCH, // lists: several are one
     HEADER_IF_NONE_MATCH,
     HEADER_PREFER,
     HEADER_SESSION,
@@ -51,9 +52,9 @@ struct reply_header {
 };
 
 enum request_phase {
-    PHASE_HEADERS,  // the first call is to come
-    PHASE_BODY,     // the body comes in
-    PHASE_WORKING,  // the handler has it, and its reply is to come
+    PHASE_HEADERS, // the first call is to come
+    PHASE_BODY,    // the body comes in
+    PHASE_WORKING, // the handler has it, and its reply is to come
     PHASE_REPLIED,
 };
 
@@ -94,15 +95,15 @@ struct request {
     int reply_header_count;
     int status;
     size_t reply_bytes;
-    struct reply_header reply_headers[REPLY_HEADERS]; // from here on nothing is cleared for a new request
+    struct reply_header reply_headers[REPLY_HEADERS];  // from here on nothing is cleared for a new request
     _Alignas(16) uint8_t first_memory[REQUEST_MEMORY]; // the arena begins here
 };
 
 // The value of a query parameter that may come once; `given` false when it is absent.
 struct bytes request_argument(const struct request *request, const char *name, bool *given);
 
-// All values of a repeatable query parameter, in order, into `values` (room for `room`). Gives how many there are,
-// which may be more than `room`.
+// All values of a repeatable query parameter, in order, into `values` (room for `room`). Gives how many there
+// are, which may be more than `room`.
 size_t request_arguments(const struct request *request, const char *name, struct bytes *values, size_t room);
 
 // Whether the header came.
@@ -111,9 +112,9 @@ static inline bool request_has(const struct request *request, enum header header
     return request->headers[header].data != NULL;
 }
 
-// The body as a JSON object (at most 16 MiB, 64 levels, no member twice, NUL allowed in strings). On failure replies
-// with the problem and gives NULL. The object belongs to the request. An empty body is an empty object when
-// `empty_allowed`.
+// The body as a JSON object (at most 16 MiB, 64 levels, no member twice, NUL allowed in strings). On failure
+// replies with the problem and gives NULL. The object belongs to the request. An empty body is an empty
+// object when `empty_allowed`.
 json_t *request_json(struct request *request, bool empty_allowed);
 
 // Replies `invalid` and gives false when the object has a member that is not in `names` (ended by NULL).

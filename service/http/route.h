@@ -37,7 +37,7 @@ void router_free(struct router *router);
 
 enum route_verdict { ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_OTHER_METHOD };
 
-// Finds the route of a raw path (no query, not decoded) and the raw segments that stand for its parameters. With
-// ROUTE_OTHER_METHOD `allow` (room for 128 bytes) lists the methods that the path has.
+// Finds the route of a raw path (no query, not decoded) and the raw segments that stand for its parameters.
+// With ROUTE_OTHER_METHOD `allow` (room for 128 bytes) lists the methods that the path has.
 enum route_verdict router_match(const struct router *router, struct bytes method, struct bytes path,
                                 const struct route **route, struct bytes *parameters, char *allow);

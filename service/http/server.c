@@ -26,7 +26,8 @@ enum {
     LINGER_LOOK = 1000,
 };
 
-// --- the calls of a request's life ------------------------------------------------------------------------------------
+// --- the calls of a request's life
+// ------------------------------------------------------------------------------------
 
 static void refuse_surplus(struct request *request)
 {
@@ -54,8 +55,8 @@ static struct request *request_alloc(struct http_server *server)
     return request;
 }
 
-static struct request *request_new(struct http_server *server, struct MHD_Connection *connection, const char *method,
-                                   const char *url)
+static struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
+                                   const char *method, const char *url)
 {
     struct request *request = request_alloc(server);
     if (!request)
@@ -64,8 +65,7 @@ static struct request *request_new(struct http_server *server, struct MHD_Connec
     request->context = server->options.context;
     request->connection = connection;
     request->started = loop_now(server->loop);
-    request->client =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    request->client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->client->request = request;
     request->client->since = request->started;
     request_open(request, method, url);
@@ -87,9 +87,9 @@ static enum MHD_Result work(struct request *request)
     return MHD_YES;
 }
 
-// Called again for a request at work. Suspending takes the socket out of the library's epoll set and resuming puts it
-// back, which costs as much as answering: it is done only for what the database keeps for long, or when so many wait
-// that looking at each in every turn would cost more.
+// Called again for a request at work. Suspending takes the socket out of the library's epoll set and resuming
+// puts it back, which costs as much as answering: it is done only for what the database keeps for long, or
+// when so many wait that looking at each in every turn would cost more.
 static enum MHD_Result wait_on(struct request *request)
 {
     struct http_server *server = request->server;
@@ -102,8 +102,9 @@ static enum MHD_Result wait_on(struct request *request)
     return MHD_YES;
 }
 
-static enum MHD_Result handle_call(void *user, struct MHD_Connection *connection, const char *url, const char *method,
-                                   const char *version, const char *data, size_t *size, void **slot)
+static enum MHD_Result handle_call(void *user, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *data, size_t *size,
+                                   void **slot)
 {
     (void)version;
     struct request *request = *slot;
@@ -270,7 +271,8 @@ static void log_library(void *user, const char *format, va_list args)
     log_event(LOG_DEBUG, "http_library", "detail", line, NULL);
 }
 
-// --- accepting --------------------------------------------------------------------------------------------------------
+// --- accepting
+// --------------------------------------------------------------------------------------------------------
 
 static void stop_listening(struct http_server *server)
 {
@@ -290,12 +292,14 @@ static bool accept_one(struct http_server *server)
 {
     struct sockaddr_storage address;
     socklen_t size = sizeof address;
-    int fd = accept4(server->listen_watch.fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd =
+        accept4(server->listen_watch.fd, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
         if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO)
             return true;
         if (errno != EAGAIN) {
-            // Out of descriptors or memory: the listener stays readable, and looking at it again would only burn time.
+            // Out of descriptors or memory: the listener stays readable, and looking at it again would only
+            // burn time.
             stop_listening(server);
             loop_timer_set(server->loop, &server->accept_again, timestamp_monotonic() + ACCEPT_PAUSE);
         }
@@ -312,7 +316,8 @@ static bool accept_one(struct http_server *server)
 static void listener_ready(struct watch *watch, uint32_t events)
 {
     (void)events;
-    struct http_server *server = (struct http_server *)((char *)watch - offsetof(struct http_server, listen_watch));
+    struct http_server *server =
+        (struct http_server *)((char *)watch - offsetof(struct http_server, listen_watch));
     for (int i = 0; i < ACCEPTS_A_TURN && server->listening; i++)
         if (!accept_one(server))
             return;
@@ -323,7 +328,8 @@ static void accept_paused(struct timer *timer)
     start_listening((struct http_server *)((char *)timer - offsetof(struct http_server, accept_again)));
 }
 
-// --- deadlines and draining -------------------------------------------------------------------------------------------
+// --- deadlines and draining
+// -------------------------------------------------------------------------------------------
 
 static int64_t deadline(const struct http_server *server, const struct http_client *client)
 {
@@ -338,7 +344,8 @@ static int64_t deadline(const struct http_server *server, const struct http_clie
         return client->since + options->body_timeout + (int64_t)(received / SLOWEST_BODY) * 1000000;
     }
     case PHASE_REPLIED:
-        return client->since + options->body_timeout + (int64_t)(request->reply_bytes / SLOWEST_BODY) * 1000000;
+        return client->since + options->body_timeout +
+               (int64_t)(request->reply_bytes / SLOWEST_BODY) * 1000000;
     case PHASE_WORKING:
         break;
     }
@@ -400,7 +407,8 @@ static void sweep(struct timer *timer)
     loop_timer_set(server->loop, timer, now + (server->draining ? DRAIN_SWEEP_EVERY : SWEEP_EVERY));
 }
 
-void http_server_drain(struct http_server *server, int64_t drain, int64_t grace, void (*done)(void *user), void *user)
+void http_server_drain(struct http_server *server, int64_t drain, int64_t grace, void (*done)(void *user),
+                       void *user)
 {
     server->draining = true;
     server->accept_until = timestamp_monotonic() + drain;
@@ -424,7 +432,8 @@ bool http_server_draining(const struct http_server *server)
     return server->draining;
 }
 
-// --- the turn ---------------------------------------------------------------------------------------------------------
+// --- the turn
+// ---------------------------------------------------------------------------------------------------------
 
 // Only wakes the loop: every turn runs the library.
 static void daemon_ready(struct watch *watch, uint32_t events)
@@ -444,8 +453,8 @@ static void flush_log(struct http_server *server)
 static int64_t turn(void *user)
 {
     struct http_server *server = user;
-    // A resume or a close that happens while the library runs is seen only when it runs once more, and nothing else
-    // would wake the loop for it.
+    // A resume or a close that happens while the library runs is seen only when it runs once more, and
+    // nothing else would wake the loop for it.
     do {
         server->again = false;
         if (server->replies)
@@ -457,7 +466,8 @@ static int64_t turn(void *user)
     MHD_UNSIGNED_LONG_LONG wait;
     if (MHD_get_timeout(server->daemon, &wait) != MHD_YES)
         return -1;
-    // Lingering requests count as something to do at once; what else may be hidden behind them can wait this long.
+    // Lingering requests count as something to do at once; what else may be hidden behind them can wait this
+    // long.
     return wait == 0 && server->lingering ? LINGER_LOOK : (int64_t)wait * 1000;
 }
 
@@ -466,12 +476,13 @@ static bool start_daemon(struct http_server *server)
     const struct http_options *options = &server->options;
     unsigned idle_seconds = (unsigned)((options->idle_timeout + 999999) / 1000000);
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-        handle_call, server, MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_POOL, MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds ? idle_seconds : 1,
-        MHD_OPTION_CONNECTION_LIMIT, options->connections + HTTP_SURPLUS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server,
-        MHD_OPTION_NOTIFY_COMPLETED, request_completed, server, MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, handle_call, server, MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL, MHD_OPTION_CONNECTION_TIMEOUT,
+        idle_seconds ? idle_seconds : 1, MHD_OPTION_CONNECTION_LIMIT, options->connections + HTTP_SURPLUS,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_NOTIFY_COMPLETED,
+        request_completed, server, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 

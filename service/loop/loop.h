@@ -6,8 +6,8 @@
 
 struct loop;
 
-// A descriptor that the loop watches. The object is the caller's and must stay where it is while it is watched and,
-// after loop_unwatch, until the turn ends: the kernel may have reported it already.
+// A descriptor that the loop watches. The object is the caller's and must stay where it is while it is
+// watched and, after loop_unwatch, until the turn ends: the kernel may have reported it already.
 struct watch {
     int fd;
     void (*ready)(struct watch *watch, uint32_t events); // EPOLLIN, EPOLLOUT, …
@@ -34,15 +34,16 @@ void loop_unwatch(struct loop *loop, struct watch *watch);
 void loop_timer_set(struct loop *loop, struct timer *timer, int64_t at);
 void loop_timer_clear(struct loop *loop, struct timer *timer);
 
-// Called at the end of every turn, after all events and timers; gives the time in microseconds after which it wants
-// to be called again although nothing happens, or -1.
+// Called at the end of every turn, after all events and timers; gives the time in microseconds after which it
+// wants to be called again although nothing happens, or -1.
 void loop_set_turn(struct loop *loop, int64_t (*turn)(void *user), void *user);
 
 // Runs until loop_stop.
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
-// The time at which this turn's events arrived, by timestamp_monotonic(): one clock reading serves the whole turn.
+// The time at which this turn's events arrived, by timestamp_monotonic(): one clock reading serves the whole
+// turn.
 int64_t loop_now(const struct loop *loop);
 
 // Asks, from any thread, for a turn soon. Async-signal-safe.

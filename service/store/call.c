@@ -54,7 +54,8 @@ static void lane_remove(struct lane *lane, struct operation **link)
     operation->next = NULL;
 }
 
-// Whether `operation` must stay behind because its key is in the call already; or takes the place of the one there.
+// Whether `operation` must stay behind because its key is in the call already; or takes the place of the one
+// there.
 static bool key_admits(struct key_set *keys, struct call *call, struct operation *operation, bool *collapsed)
 {
     struct key_slot *slot = key_find(keys, operation);
@@ -87,9 +88,8 @@ void call_gather(struct call *call, struct lane *lane)
     struct operation **link = &lane->head;
     while (*link && call->ordinals < CALL_OPERATIONS && skipped < SKIPS) {
         struct operation *operation = *link;
-        bool by_itself =
-            operation->alone || operation->size > CALL_LARGE || statement->form == STATEMENT_ALONE ||
-            statement->role == ROLE_LARGE;
+        bool by_itself = operation->alone || operation->size > CALL_LARGE ||
+                         statement->form == STATEMENT_ALONE || statement->role == ROLE_LARGE;
         if (call->count && (by_itself || bytes + operation->size > CALL_BYTES))
             break;
         bool collapsed = false;
@@ -132,14 +132,15 @@ void call_return(struct call *call)
     call->ordinals = 0;
 }
 
-// --- encoding -------------------------------------------------------------------------------------------------------
+// --- encoding
+// -------------------------------------------------------------------------------------------------------
 
 static const Oid element_oid[] = {
-    [COLUMN_BOOL] = 16, [COLUMN_INT2] = 21, [COLUMN_INT4] = 23,  [COLUMN_INT8] = 20,
+    [COLUMN_BOOL] = 16,    [COLUMN_INT2] = 21,   [COLUMN_INT4] = 23, [COLUMN_INT8] = 20,
     [COLUMN_FLOAT8] = 701, [COLUMN_TIME] = 1184, [COLUMN_TEXT] = 25, [COLUMN_BYTEA] = 17,
 };
 static const Oid array_oid[] = {
-    [COLUMN_BOOL] = 1000, [COLUMN_INT2] = 1005, [COLUMN_INT4] = 1007,  [COLUMN_INT8] = 1016,
+    [COLUMN_BOOL] = 1000,   [COLUMN_INT2] = 1005, [COLUMN_INT4] = 1007, [COLUMN_INT8] = 1016,
     [COLUMN_FLOAT8] = 1022, [COLUMN_TIME] = 1185, [COLUMN_TEXT] = 1009, [COLUMN_BYTEA] = 1001,
 };
 
@@ -242,7 +243,8 @@ static void collect_names(struct name_set *set, const struct call *call)
         set->which[i] = last = name_place(set, call->operations[i]->bucket, last);
 }
 
-// Where each parameter begins in the scratch buffer; it may move while it grows, so addresses are taken at the end.
+// Where each parameter begins in the scratch buffer; it may move while it grows, so addresses are taken at
+// the end.
 struct parameters {
     int count;
     size_t start[STATEMENT_COLUMNS + RESERVED_PARAMS + 1];
@@ -324,14 +326,16 @@ bool call_send(struct call *call, PGconn *connection, struct buffer *scratch)
     }
     if (!lane->prepared[0]) {
         snprintf(lane->prepared, sizeof lane->prepared, "%s_%u", lane->statement->name, lane->generation++);
-        if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, parameters.count, parameters.types))
+        if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, parameters.count,
+                           parameters.types))
             return false;
     }
     return PQsendQueryPrepared(connection, lane->prepared, parameters.count, values, lengths, formats, 1) &&
            PQpipelineSync(connection);
 }
 
-// --- outcomes -------------------------------------------------------------------------------------------------------
+// --- outcomes
+// -------------------------------------------------------------------------------------------------------
 
 struct held *outcome_hold(const struct outcome *outcome)
 {

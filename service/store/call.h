@@ -36,15 +36,15 @@ struct call {
     struct operation *operations[CALL_OPERATIONS]; // those that are sent; what they stand for hangs on them
 };
 
-// Takes what may travel together from the lane's head into `call` (zeroed by the caller). At least one operation when
-// the lane is not empty.
+// Takes what may travel together from the lane's head into `call` (zeroed by the caller). At least one
+// operation when the lane is not empty.
 void call_gather(struct call *call, struct lane *lane);
 
 // Puts the call's operations back at the lane's head, in their order of arrival, what they stood for too.
 void call_return(struct call *call);
 
-// Hands the call to libpq in pipeline mode, preparing the statement on its first use. `scratch` is overwritten. False
-// when libpq refuses (the connection is broken then).
+// Hands the call to libpq in pipeline mode, preparing the statement on its first use. `scratch` is
+// overwritten. False when libpq refuses (the connection is broken then).
 bool call_send(struct call *call, PGconn *connection, struct buffer *scratch);
 
 // Ends every operation with its row. The call's result passes to the outcome's holders.

@@ -21,8 +21,8 @@ static const char shared_session[] = "-c search_path=pg_catalog -c statement_tim
                                      "-c default_transaction_isolation=read\\ committed -c jit=off "
                                      "-c client_min_messages=error -c idle_in_transaction_session_timeout=0 ";
 
-// Set-based functions with array arguments would be planned anew on every call, and a plan made while a table was
-// empty would scan it for ever after.
+// Set-based functions with array arguments would be planned anew on every call, and a plan made while a table
+// was empty would scan it for ever after.
 static const char planner_session[] = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off "
                                       "-c enable_hashjoin=off -c enable_mergejoin=off";
 
@@ -64,7 +64,8 @@ static void interest(struct connection *connection, uint32_t events)
     loop_rewatch(connection->loop, &connection->watch, events);
 }
 
-// --- losing the connection --------------------------------------------------------------------------------------------
+// --- losing the connection
+// --------------------------------------------------------------------------------------------
 
 static void drop_waiting(struct connection *connection, const char *detail)
 {
@@ -83,7 +84,8 @@ static void drop_waiting(struct connection *connection, const char *detail)
     }
 }
 
-// Calls under way when the connection broke: what certainly did nothing goes back to its lane; a sent write is unknown.
+// Calls under way when the connection broke: what certainly did nothing goes back to its lane; a sent write
+// is unknown.
 static void settle_calls(struct connection *connection)
 {
     struct call *unknown = NULL;
@@ -95,8 +97,8 @@ static void settle_calls(struct connection *connection)
         struct call *next = call->next;
         PQclear(call->result);
         call->result = NULL;
-        bool did_nothing = !call->lane || !call->lane->statement->writes || !call->flushed ||
-                           (call->failed && !call->fatal);
+        bool did_nothing =
+            !call->lane || !call->lane->statement->writes || !call->flushed || (call->failed && !call->fatal);
         struct call **list = did_nothing ? &back : &unknown;
         call->next = *list;
         *list = call;
@@ -162,7 +164,8 @@ static void connection_lost(struct connection *connection, const char *event)
     back_off(connection);
 }
 
-// --- opening ----------------------------------------------------------------------------------------------------------
+// --- opening
+// ----------------------------------------------------------------------------------------------------------
 
 static bool poll_opening(struct connection *connection)
 {
@@ -188,7 +191,8 @@ static bool watch_socket(struct connection *connection)
     if (connection->watch.fd >= 0)
         loop_unwatch(connection->loop, &connection->watch);
     connection->watch.fd = fd;
-    return fd >= 0 && loop_watch(connection->loop, &connection->watch, connection->want_write ? EPOLLOUT : EPOLLIN);
+    return fd >= 0 &&
+           loop_watch(connection->loop, &connection->watch, connection->want_write ? EPOLLOUT : EPOLLIN);
 }
 
 static void connection_open(struct connection *connection)
@@ -196,9 +200,11 @@ static void connection_open(struct connection *connection)
     char options[600];
     snprintf(options, sizeof options, "%s%s", shared_session,
              connection->role == ROLE_ADMIN ? "" : planner_session);
-    const char *keys[] = {"dbname", "options", "client_encoding", "fallback_application_name", "keepalives_idle",
-                          "tcp_user_timeout", NULL};
-    const char *values[] = {connection->options->connection, options, "UTF8", "holdfast", "10", "15000", NULL};
+    const char *keys[] = {
+        "dbname",           "options", "client_encoding", "fallback_application_name", "keepalives_idle",
+        "tcp_user_timeout", NULL};
+    const char *values[] = {
+        connection->options->connection, options, "UTF8", "holdfast", "10", "15000", NULL};
     connection->state = CONNECTION_OPENING;
     connection->opening_since = timestamp_monotonic();
     connection->pg = PQconnectStartParams(keys, values, 1);
@@ -243,14 +249,15 @@ static bool flush_socket(struct connection *connection)
     return true;
 }
 
-// A writer lifts the sequence `revision` before its first write: the database may be a restored dump, a clone, or a
-// standby that never saw the last commits.
+// A writer lifts the sequence `revision` before its first write: the database may be a restored dump, a
+// clone, or a standby that never saw the last commits.
 static bool send_setup(struct connection *connection)
 {
-    const char *sql = connection->role == ROLE_READ ? "select holdfast.schema_version()" : "select holdfast.lift_revision()";
+    const char *sql = connection->role == ROLE_READ ? "select holdfast.schema_version()"
+                                                    : "select holdfast.lift_revision()";
     push_call(connection, call_new());
-    return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) && PQpipelineSync(connection->pg) &&
-           flush_socket(connection);
+    return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) &&
+           PQpipelineSync(connection->pg) && flush_socket(connection);
 }
 
 static void ignore_notice(void *user, const PGresult *result)
@@ -280,7 +287,8 @@ static void session_ready(struct connection *connection)
     connection_flush(connection);
 }
 
-// --- answers ----------------------------------------------------------------------------------------------------------
+// --- answers
+// ----------------------------------------------------------------------------------------------------------
 
 static bool sqlstate_is(const struct call *call, const char *sqlstate)
 {
@@ -303,7 +311,8 @@ static void call_again(struct connection *connection, struct call *call, bool al
 {
     bool tired = false;
     for (int i = 0; i < call->count; i++)
-        for (struct operation *operation = call->operations[i]; operation; operation = operation->stands_for) {
+        for (struct operation *operation = call->operations[i]; operation;
+             operation = operation->stands_for) {
             operation->alone = operation->alone || alone;
             tired = ++operation->attempts > CALL_ATTEMPTS || tired;
         }
@@ -353,7 +362,8 @@ static void note_failure(struct call *call, PGresult *result)
     PQclear(result);
 }
 
-// Takes finished calls off the front; gives them as a list, oldest first. False when the connection is broken.
+// Takes finished calls off the front; gives them as a list, oldest first. False when the connection is
+// broken.
 static bool take_answers(struct connection *connection, struct call **done)
 {
     struct call **tail = done;
@@ -409,7 +419,8 @@ static void take_calls(struct connection *connection)
     for (struct call *call = done; call; call = call->next)
         if (call->lane)
             connection->calls--;
-    // The server gets its next call before the answers of the last one are dealt with: both work at once then.
+    // The server gets its next call before the answers of the last one are dealt with: both work at once
+    // then.
     if (usable)
         connection_flush(connection);
     while (done) {
@@ -476,7 +487,8 @@ static void timer_fired(struct timer *timer)
     loop_timer_set(connection->loop, &connection->timer, now + AGE_CHECK);
 }
 
-// --- operations -------------------------------------------------------------------------------------------------------
+// --- operations
+// -------------------------------------------------------------------------------------------------------
 
 void connection_start(struct connection *connection, struct loop *loop, const struct store_options *options,
                       enum store_role role)
@@ -528,7 +540,8 @@ static bool patient(const struct connection *connection)
 {
     if (connection->state == CONNECTION_READY)
         return true;
-    return connection->state != CONNECTION_AWAY && timestamp_monotonic() - connection->opening_since < PATIENCE;
+    return connection->state != CONNECTION_AWAY &&
+           timestamp_monotonic() - connection->opening_since < PATIENCE;
 }
 
 void connection_submit(struct connection *connection, struct operation *operation)

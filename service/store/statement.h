@@ -1,4 +1,5 @@
-// What can be asked of the database: a statement says its SQL, its columns and how requests for it may travel together.
+// What can be asked of the database: a statement says its SQL, its columns and how requests for it may travel
+// together.
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +28,10 @@ enum store_role {
 };
 
 enum statement_form {
-    // Many operations in one call. The SQL takes names text[] ($1: the distinct bucket names), which int2[] ($2: each
-    // operation's place in them, from 1), ordinals int2[] ($3), then one array a column; it answers exactly one row an
+    // Many operations in one call. The SQL takes names text[] ($1: the distinct bucket names), which int2[]
+    // ($2: each
+    // operation's place in them, from 1), ordinals int2[] ($3), then one array a column; it answers exactly
+    // one row an
     // operation, whose first column is the ordinal (int2).
     STATEMENT_SHARED,
     // One operation a call: the SQL takes its columns as they are and may answer any number of rows.
@@ -37,7 +40,8 @@ enum statement_form {
 
 enum key_rule {
     KEYS_ANY,  // a call may hold one key any number of times
-    KEYS_ONCE, // a call holds a key once; a later operation waits for the next call or, where both allow it, collapses
+    KEYS_ONCE, // a call holds a key once; a later operation waits for the next call or, where both allow it,
+               // collapses
 };
 
 struct statement {

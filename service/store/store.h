@@ -37,8 +37,8 @@ static inline struct value value_null(void)
     return (struct value){0};
 }
 
-// One request for one statement. The object and all it points to are the caller's (a request's arena) and must stay
-// until `done` was called, which happens exactly once, perhaps before store_submit returns.
+// One request for one statement. The object and all it points to are the caller's (a request's arena) and
+// must stay until `done` was called, which happens exactly once, perhaps before store_submit returns.
 struct operation {
     const struct statement *statement;
     struct bytes bucket;  // STATEMENT_SHARED: the bucket's name
@@ -69,19 +69,20 @@ enum outcome_kind {
 
 struct outcome {
     enum outcome_kind kind;
-    int rows;  // STATEMENT_SHARED: 1
-    int row;   // the first of them
-    int behind; // this operation collapsed: its version is the row's less this
-    bool first; // of those that collapsed, the one that came first (also when none did)
+    int rows;           // STATEMENT_SHARED: 1
+    int row;            // the first of them
+    int behind;         // this operation collapsed: its version is the row's less this
+    bool first;         // of those that collapsed, the one that came first (also when none did)
     const char *detail; // for OUTCOME_FAILED and OUTCOME_UNAVAILABLE: a line without values, may be NULL
     struct held *result;
 };
 
-// Reading a row: `row` counts from 0 up to outcome->rows - 1, columns from 0. Views live until `done` returns, unless
-// the result is held.
+// Reading a row: `row` counts from 0 up to outcome->rows - 1, columns from 0. Views live until `done`
+// returns, unless the result is held.
 bool outcome_null(const struct outcome *outcome, int row, int column);
-int64_t outcome_number(const struct outcome *outcome, int row, int column); // bool, int2, int4, int8; 0 for NULL
-int64_t outcome_time(const struct outcome *outcome, int row, int column);   // microseconds since 1970
+int64_t outcome_number(const struct outcome *outcome, int row,
+                       int column); // bool, int2, int4, int8; 0 for NULL
+int64_t outcome_time(const struct outcome *outcome, int row, int column); // microseconds since 1970
 struct bytes outcome_bytes(const struct outcome *outcome, int row, int column);
 
 // Keeps the result's memory until store_release, so that a large value is sent from where libpq put it.
