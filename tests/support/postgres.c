@@ -70,24 +70,6 @@ static void run_or_fail(const char *const *arguments, const char *log)
     support_fail("%s ended with %d: %s", arguments[0], code, text);
 }
 
-// The data folder that others are copied from, made by the first call.
-static const char *initialised(const struct postgres *postgres)
-{
-    static char *made;
-    if (made)
-        return made;
-    char *folder = scratch_folder("initdb");
-    char *data = scratch_printf("%s/data", folder);
-    char *initdb = scratch_printf("%s/initdb", postgres->programs);
-    make_owned(data);
-    run_or_fail((const char *const[]){initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
-                                      "--locale=C", "--no-sync", NULL},
-                postgres->log);
-    free(initdb);
-    free(folder);
-    return made = data;
-}
-
 static void write_settings(const struct postgres *postgres, const struct postgres_options *options)
 {
     char *path = scratch_printf("%s/postgresql.auto.conf", postgres->data);
@@ -106,19 +88,44 @@ static void write_settings(const struct postgres *postgres, const struct postgre
     free(path);
 }
 
+static void make_paths(struct postgres *postgres, const char *purpose)
+{
+    postgres->programs = find_programs();
+    postgres->folder = scratch_folder(purpose);
+    postgres->data = scratch_printf("%s/data", postgres->folder);
+    postgres->sockets = scratch_printf("%s/s", postgres->folder);
+    postgres->log = scratch_printf("%s/log", postgres->folder);
+    make_owned(postgres->sockets);
+    make_owned(postgres->data);
+}
+
+// The data folder that others are copied from, with a migrated database in it; made by the first call.
+static const char *initialised(void)
+{
+    static struct postgres made;
+    if (made.data)
+        return made.data;
+    make_paths(&made, "first");
+    char *initdb = scratch_printf("%s/initdb", made.programs);
+    run_or_fail((const char *const[]){initdb, "-D", made.data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                                      "--locale=C", "--wal-segsize=4", "--no-sync", NULL},
+                made.log);
+    free(initdb);
+    write_settings(&made, NULL);
+    postgres_start(&made);
+    struct database copied = database_new(&made, DATABASE_MIGRATED);
+    database_drop(&made, &copied);
+    postgres_stop(&made);
+    return made.data;
+}
+
 struct postgres *postgres_new(const struct postgres_options *options)
 {
     struct postgres *postgres = calloc(1, sizeof *postgres);
     if (!postgres)
         support_fail("no memory");
-    postgres->programs = find_programs();
-    postgres->folder = scratch_folder("pg");
-    postgres->data = scratch_printf("%s/data", postgres->folder);
-    postgres->sockets = scratch_printf("%s/s", postgres->folder);
-    postgres->log = scratch_printf("%s/log", postgres->folder);
-    make_owned(postgres->sockets);
-    const char *from = initialised(postgres);
-    make_owned(postgres->data);
+    const char *from = initialised();
+    make_paths(postgres, "pg");
     char *contents = scratch_printf("%s/.", from);
     run_or_fail((const char *const[]){"/bin/cp", "-a", contents, postgres->data, NULL}, postgres->log);
     free(contents);

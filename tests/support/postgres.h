@@ -13,7 +13,7 @@ struct postgres_options {
     const char *settings; // further lines of postgresql.conf, or NULL
 };
 
-// A server of its own with an empty data folder (copied from one that is initialised once a process),
+// A server of its own (a data folder copied from one that is initialised and migrated once a process),
 // started, on a unix socket only; root runs it as an unprivileged user. Fails the test when it does not start
 // within 30 s. `options` may be NULL. It dies with this process.
 struct postgres *postgres_new(const struct postgres_options *options);
