@@ -6,8 +6,10 @@
 -- conditions: 1 the entry must exist, 2 it must not, 4 its version must be one of if_versions, 8 it must not be one of
 -- unless_versions (both as text of a bigint[]).
 
+-- Cheap by declaration: with the standard cost PostgreSQL would not inline condition_holds(), whose argument this is
+-- a part of, and call both for every row.
 create or replace function holdfast.is_cleared(bucket_id integer, path bytea, version bigint) returns boolean
-language sql stable
+language sql stable cost 1
 as $$
     select exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3
                    and c.low <= $2 and (c.high is null or $2 < c.high))
