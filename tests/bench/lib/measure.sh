@@ -14,11 +14,12 @@ fill() {
     load requests "$1" 64 --each-key "${@:2}" >/dev/null
 }
 
-# pgbench_run METRIC CLIENTS SCRIPT: METRIC is rate (transactions a second) or median_us.
+# pgbench_run METRIC CLIENTS SCRIPT: METRIC is rate (transactions a second) or median_us. Two threads, so that pgbench
+# itself is not what limits its rate.
 pgbench_run() {
     local metric=$1 clients=$2 script=$3 log=()
     [[ $metric == rate ]] || log=(--log --log-prefix="$work_folder/latency")
-    "$postgres_bin/pgbench" --no-vacuum --protocol=prepared --client="$clients" --jobs=1 --time="$seconds" \
+    "$postgres_bin/pgbench" --no-vacuum --protocol=prepared --client="$clients" --jobs=2 --time="$seconds" \
         --file="$script" --define="keys=$keys" --define="value=$(value_example)" "${log[@]}" "$bench_database" \
         >"$work_folder/pgbench.out" 2>&1 && "pgbench_$metric" && return
     say 'pgbench failed or counted nothing:'

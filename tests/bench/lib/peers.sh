@@ -19,7 +19,7 @@ start_redis() {
     wait_for redis 10 redis-cli -h 127.0.0.1 -p "$1" --no-raw ping
 }
 
-# Two threads, as it comes; more or fewer were not faster on two cores.
+# Two threads, as it comes; one or four were not faster on two cores.
 start_webdis() {
     cat >"$work_folder/webdis.json" <<JSON
 {"redis_host": "127.0.0.1", "redis_port": $2, "redis_auth": null, "http_host": "127.0.0.1", "http_port": $1,
