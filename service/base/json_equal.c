@@ -81,16 +81,19 @@ static bool accept_after_space(struct side *side, char c)
 // What follows the opening brackets.
 static bool equal_arrays(struct side *a, struct side *b)
 {
-    bool end = accept_after_space(a, ']');
-    if (accept_after_space(b, ']') != end)
+    bool empty = accept_after_space(a, ']');
+    if (accept_after_space(b, ']') != empty)
         return false;
-    while (!end) {
+    if (empty)
+        return true;
+    bool more;
+    do {
         if (!equal_values(a, b))
             return false;
-        end = !accept_after_space(a, ',');
-        if (accept_after_space(b, ',') == end)
+        more = accept_after_space(a, ',');
+        if (accept_after_space(b, ',') != more)
             return false;
-    }
+    } while (more);
     json_scan_accept(&a->scan, ']');
     json_scan_accept(&b->scan, ']');
     return true;
