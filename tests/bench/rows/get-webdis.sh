@@ -1,5 +1,5 @@
 # Reads, against Redis behind its HTTP front.
 row_get_webdis() {
-    need service webdis || return
+    need webdis service || return
     pair 'GET, 64 connections / webdis GET' '>= 1.2' 'holdfast_get rate 64' -- 'webdis_get rate 64'
 }

@@ -1,5 +1,5 @@
 # Durable writes, against etcd's own JSON over HTTP.
 row_put_etcd() {
-    need service etcd || return
+    need etcd service || return
     pair 'PUT, 64 connections / etcd put, JSON gateway' '>= 3' 'holdfast_put rate 64' -- 'etcd_put rate 64'
 }
