@@ -199,18 +199,24 @@ START_TEST(killed_service_is_followed_at_once)
 }
 END_TEST
 
-// Power loss, as far as processes can show it.
+// Power loss, as far as processes can show it: with the server's backends, and with backends that are left
+// for a moment.
 START_TEST(service_and_server_killed_together)
 {
     struct service *service = start_on(data);
-    pid_t server = server_of(data);
-    put(service, "both");
-    kill(service_pid(service), SIGSTOP);
-    kill(server, SIGKILL);
-    service_kill(service);
-    ck_assert_int_eq(server_of(data), server);
-    service = start_on(data);
-    check_kept(service, "both");
+    for (int backends_too = 0; backends_too < 2; backends_too++) {
+        pid_t server = server_of(data);
+        put(service, "both");
+        kill(service_pid(service), SIGSTOP);
+        if (backends_too)
+            process_signal_tree(server, SIGKILL);
+        else
+            kill(server, SIGKILL);
+        service_kill(service);
+        ck_assert_int_eq(server_of(data), server);
+        service = start_on(data);
+        check_kept(service, "both");
+    }
     service_end(service);
 }
 END_TEST
