@@ -90,7 +90,7 @@ run_row() {
     local name=$1
     say "row $name"
     skip_reason=''
-    if "row_${name//-/_}"; then
+    if "row_${name//[-\/]/_}"; then
         return
     elif [[ -n $skip_reason ]]; then
         ratio_rows+=("$name" - skipped - "$skip_reason")

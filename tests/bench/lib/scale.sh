@@ -1,0 +1,50 @@
+# A second service with many more entries, loaded by one statement on its own database.
+
+large_service='' # its address
+
+large_service_address() {
+    [[ $(cat "$work_folder/large.out") =~ http://([0-9.:]+) ]] && large_service=${BASH_REMATCH[1]} &&
+        answers "$large_service" /readyz
+}
+
+# Rows, index and the log of writing them together are less than a kilobyte an entry.
+check_room() {
+    local free needed=$((many * 1000))
+    free=$(df --output=avail -B1 "$work_folder" | tail -n 1)
+    ((free > needed)) || skip "$many entries take $((needed / 1000000)) MB of disk in ${work_folder%/*}"
+}
+
+load_large() {
+    local database="host=$work_folder/large/socket user=holdfast dbname=holdfast"
+    check_durable "$database" || return
+    curl -fsS -o "$work_folder/probe" -X PUT "http://$large_service/v1/buckets/bench" || return
+    say "loading $many entries"
+    "$postgres_bin/psql" --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=many="$many" \
+        --set=value="$(value_example)" --output="$work_folder/probe" --file="$here/scale/entries.sql" \
+        "$database" || return
+    settle "$database"
+}
+
+need_large_service() {
+    [[ -z $large_service ]] || return 0
+    [[ -n $postgres_bin ]] || skip 'psql is not installed' || return
+    check_room || return
+    start large "$build/holdfast" serve --listen 127.0.0.1:0 --data "$work_folder/large" --log-level warn
+    wait_for large 60 large_service_address && load_large
+}
+
+# large METRIC CONNECTIONS COMMAND: one of the service's measurements, on the large one.
+large() {
+    local service=$large_service keys=$many
+    "$3" "$1" "$2"
+}
+
+# large_get METRIC CONNECTIONS
+large_get() {
+    large "$1" "$2" holdfast_get
+}
+
+# large_put METRIC CONNECTIONS
+large_put() {
+    large "$1" "$2" holdfast_put
+}
