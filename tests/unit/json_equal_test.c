@@ -4,6 +4,7 @@
 #include "base/json_equal.h"
 #include "base/json_text.h"
 #include "json_random.h"
+#include "support/json_oracle.h"
 
 static bool equal(struct bytes a, struct bytes b)
 {
@@ -221,48 +222,6 @@ START_TEST(equal_of_very_many_members_takes_their_time_once)
     buffer_free(&b);
 }
 END_TEST
-
-static bool slowly_equal(json_t *a, json_t *b);
-
-static bool slowly_equal_objects(json_t *a, json_t *b)
-{
-    const char *name;
-    json_t *value;
-    if (json_object_size(a) != json_object_size(b))
-        return false;
-    json_object_foreach(a, name, value)
-    {
-        if (!slowly_equal(value, json_object_get(b, name)))
-            return false;
-    }
-    return true;
-}
-
-static bool slowly_equal(json_t *a, json_t *b)
-{
-    if (!b)
-        return false;
-    if (json_is_integer(a) && json_is_integer(b))
-        return json_integer_value(a) == json_integer_value(b);
-    if (json_is_number(a) && json_is_number(b))
-        return !(json_number_value(a) < json_number_value(b)) &&
-               !(json_number_value(a) > json_number_value(b));
-    if (json_typeof(a) != json_typeof(b))
-        return false;
-    if (json_is_object(a))
-        return slowly_equal_objects(a, b);
-    if (json_is_string(a))
-        return bytes_equal(bytes_make(json_string_value(a), json_string_length(a)),
-                           bytes_make(json_string_value(b), json_string_length(b)));
-    if (!json_is_array(a))
-        return true;
-    if (json_array_size(a) != json_array_size(b))
-        return false;
-    for (size_t i = 0; i < json_array_size(a); i++)
-        if (!slowly_equal(json_array_get(a, i), json_array_get(b, i)))
-            return false;
-    return true;
-}
 
 // Changes one place of `value` somewhere.
 static void change(struct random *random, json_t *value)

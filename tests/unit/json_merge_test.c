@@ -5,6 +5,7 @@
 #include "base/json_merge.h"
 #include "base/json_text.h"
 #include "json_random.h"
+#include "support/json_oracle.h"
 
 #include <stdio.h>
 
@@ -330,30 +331,6 @@ START_TEST(merge_of_a_deep_and_long_text_takes_its_time_once)
     buffer_free(&out);
 }
 END_TEST
-
-// RFC 7396 section 2, word by word. Takes `target`, which may be NULL.
-static json_t *merge_by_the_rfc(json_t *target, json_t *patch)
-{
-    if (!json_is_object(patch)) {
-        json_decref(target);
-        return json_incref(patch);
-    }
-    if (!json_is_object(target)) {
-        json_decref(target);
-        target = json_object();
-    }
-    const char *name;
-    json_t *value;
-    json_object_foreach(patch, name, value)
-    {
-        if (json_is_null(value))
-            json_object_del(target, name);
-        else
-            json_object_set_new(target, name,
-                                merge_by_the_rfc(json_incref(json_object_get(target, name)), value));
-    }
-    return target;
-}
 
 START_TEST(merge_agrees_with_the_procedure_of_the_rfc)
 {
