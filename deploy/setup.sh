@@ -10,7 +10,7 @@ sudo_options=()
 readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libjansson-dev libpq-dev
     libsodium-dev libyaml-dev curl'
 # shellcheck disable=SC2034
-readonly test_packages='check libcurl4-openssl-dev uthash-dev jq iso-codes clang-format shellcheck'
+readonly test_packages='check libcurl4-openssl-dev iso-codes clang-format shellcheck'
 
 say() {
     printf '==> %s\n' "$*"
