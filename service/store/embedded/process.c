@@ -155,8 +155,8 @@ static void make_environment(const char *environment[ENVIRONMENT], char *path, c
     environment[0] = path;
     environment[1] = "LC_ALL=C";
     environment[2] = "TZ=UTC";
-    // A backend frees what a call of many rows needed when it ends; without these the C library would give that
-    // memory back to the kernel and fault it in again, page by page, in every call.
+    // A backend frees what a call of many rows needed when it ends; without these the C library would give
+    // that memory back to the kernel and fault it in again, page by page, in every call.
     environment[3] = "MALLOC_TRIM_THRESHOLD_=16777216";
     environment[4] = "MALLOC_TOP_PAD_=1048576";
     given = getenv("LD_LIBRARY_PATH");
