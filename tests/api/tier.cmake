@@ -13,4 +13,5 @@ add_executable(api-tests ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_D
                ${API_TESTS})
 target_include_directories(api-tests PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_BINARY_DIR}/api)
 target_link_libraries(api-tests PRIVATE test-support)
-add_test(NAME api COMMAND api-tests)
+add_test(NAME api COMMAND ${CMAKE_CURRENT_LIST_DIR}/run)
+set_tests_properties(api PROPERTIES ENVIRONMENT HOLDFAST_BUILD=${CMAKE_BINARY_DIR})
