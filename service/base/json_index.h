@@ -64,6 +64,8 @@ static inline const struct json_index_object *json_index_object(const struct jso
 static inline const struct json_index_member *json_index_members(const struct json_index *index,
                                                                  const struct json_index_object *object)
 {
+    if (object->count == 0)
+        return NULL; // of an index without any member there is no array to point into
     return (const struct json_index_member *)(const void *)index->members.data + object->first;
 }
 

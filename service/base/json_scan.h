@@ -13,7 +13,7 @@ struct json_scan {
 
 static inline struct json_scan json_scan_begin(struct bytes text)
 {
-    return (struct json_scan){text.data, text.data + text.size};
+    return (struct json_scan){text.data, text.size ? text.data + text.size : text.data};
 }
 
 static inline bool json_scan_at_end(const struct json_scan *scan)
