@@ -4,8 +4,6 @@
 #include "base/json_text.h"
 #include "base/text.h"
 
-enum { STORED_JSON_DEPTH = 512 };
-
 static bool accepts_all(struct bytes value)
 {
     (void)value;
@@ -14,7 +12,7 @@ static bool accepts_all(struct bytes value)
 
 static bool accepts_json(struct bytes value)
 {
-    return json_check(value, STORED_JSON_DEPTH) == JSON_VALID;
+    return json_check(value, JSON_STORED_DEPTH) == JSON_VALID;
 }
 
 static bool accepts_int(struct bytes value)
