@@ -403,6 +403,7 @@ static void batch_item_live(struct batch_item *item, const struct outcome *outco
         .expires = !outcome_null(outcome, 0, GOT_EXPIRES_AT),
         .expires_at = outcome_time(outcome, 0, GOT_EXPIRES_AT),
         .content_type = outcome_bytes(outcome, 0, GOT_CONTENT_TYPE),
+        .type = outcome_bytes(outcome, 0, GOT_KIND),
         .size = outcome_number(outcome, 0, GOT_SIZE),
         .with_value = true,
         .value = outcome_bytes(outcome, 0, GOT_VALUE),

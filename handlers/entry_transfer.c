@@ -137,7 +137,8 @@ static bool read_target(struct request *request, struct transfer_call *call, str
         call->to_bucket = call->from.bucket;
     if (!bucket_name_check(request, call->to_bucket))
         return false;
-    if (!json_object_get(object, "to_under"))
+    json_t *to_under = json_object_get(object, "to_under");
+    if (!to_under || json_is_null(to_under))
         count = request_arguments(request, "under", owners, PATH_MAX_OWNERS);
     if (!key.data)
         key = request->parameters[1];

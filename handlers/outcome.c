@@ -52,7 +52,9 @@ void reply_version_conflict(struct request *request, bool live, int64_t version)
 {
     struct problem problem = {
         .kind = PROBLEM_VERSION_CONFLICT,
-        .detail = live ? "the entry has another version than the precondition wants"
+        .detail = live ? request->conditions.if_none_match.any
+                             ? "the entry is there and the precondition wants it absent"
+                             : "the entry's version is not one that the precondition allows"
                        : "the entry is absent and the precondition wants it there",
         .extra = live ? arena_printf(&request->arena, "\"current_version\":\"%lld\"", (long long)version)
                       : "\"current_version\":null",

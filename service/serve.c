@@ -1,6 +1,7 @@
 // Starting in the right order, watching over the workers and the private PostgreSQL, stopping on signals.
 #include "serve.h"
 
+#include "base/timestamp.h"
 #include "handlers/context.h"
 #include "listener.h"
 #include "store/embedded.h"
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@ enum {
     MOST_WORKERS = 256,
     OTHER_DESCRIPTORS = 60, // the loop, the database, the listener, files, and what accepting needs to say no
     DESCRIPTORS_A_WORKER = 16,
+    RESTART_PAUSE = 1000 * 1000,
 };
 
 struct service {
@@ -30,6 +33,7 @@ struct service {
     struct worker *workers[MOST_WORKERS];
     int worker_count;
     bool migrated;
+    int64_t restart_at; // before it, a private server that died again is left alone
 };
 
 static bool refuse(const char *error)
@@ -66,8 +70,21 @@ static bool open_database(struct service *service)
     return true;
 }
 
-// True when the schema is current, or cannot be looked at because the database is away: the service starts
-// without it and tries again. False when the database is there and refuses.
+// Whether the server is there and takes writes: a standby may become the primary yet.
+static bool takes_writes(const char *connection)
+{
+    bool takes = false;
+    PGconn *pg = PQconnectdb(connection);
+    PGresult *result = PQexec(pg, "show transaction_read_only");
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
+        takes = strcmp(PQgetvalue(result, 0, 0), "off") == 0;
+    PQclear(result);
+    PQfinish(pg);
+    return takes;
+}
+
+// True when the schema is current, or cannot be looked at because the database is away or read-only: the
+// service starts without it and tries again. False when the database is there and refuses.
 static bool try_migrate(struct service *service)
 {
     char error[1024];
@@ -77,7 +94,7 @@ static bool try_migrate(struct service *service)
         service->migrated = true;
         return true;
     }
-    if (PQping(service->connection) == PQPING_OK)
+    if (takes_writes(service->connection))
         return refuse(error);
     log_event(LOG_WARN, "database_away", "detail", error, NULL);
     return true;
@@ -125,7 +142,10 @@ static void keep_database(struct service *service)
     char error[1024];
     if (!service->embedded || embedded_running(service->embedded))
         return;
+    if (timestamp_monotonic() < service->restart_at)
+        return;
     log_event(LOG_ERROR, "private_database_died", NULL);
+    service->restart_at = timestamp_monotonic() + RESTART_PAUSE;
     if (!embedded_restart(service->embedded, error, sizeof error))
         log_event(LOG_ERROR, "private_database_lost", "detail", error, NULL);
 }

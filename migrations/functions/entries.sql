@@ -41,9 +41,11 @@ as $$
            e.version, e.expires_at, e.idle_us, e.content_type, e.metadata, octet_length(e.value),
            case when q.wanted and e.version is distinct from q.unless and octet_length(e.value) <= largest
                 then e.value end,
-           case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w]) end,
+           case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w])
+                else r.types[q.w] end,
            r.now
     from (select holdfast.now() as now, array_agg(k.cleared_to order by n.i) as cleared,
+                 array_agg(nullif(k.type, 'any') order by n.i) as types,
                  array_agg(coalesce(case when k.kind = 'bucket' then k.id else -k.id end, 0) order by n.i) as ids
           from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name) r
     cross join unnest(which, ordinals, paths, unless, wants) q(w, o, path, unless, wanted)
@@ -53,7 +55,8 @@ as $$
              or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
 $$;
 comment on function holdfast.get_entries(text[], smallint[], smallint[], bytea[], bigint[], boolean[], integer) is
-    'status 0: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind. The value comes when it '
+    'status 0: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind, which kind names; else '
+    'kind is the bucket''s type, null for any. The value comes when it '
     'is wanted, has another version than unless and at most largest bytes.';
 
 create or replace function holdfast.put_entries(
@@ -220,7 +223,8 @@ begin
                and (cleared[q.w] is null or e.version > cleared[q.w]
                     or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live) l
     ), f as materialized (
-        select c.*, min(c.o) filter (where c.status = 0) over (partition by c.w, c.path) winner from c
+        select c.*, min(c.o) filter (where c.status = 0 and not c.too_large) over (partition by c.w, c.path) winner
+        from c
     ), d as (
         delete from holdfast.entries e using f
         where f.status = 0 and f.o = f.winner and not f.too_large and e.bucket_id = ids[f.w] and e.path = f.path

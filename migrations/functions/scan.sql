@@ -1,13 +1,19 @@
 -- Many entries at once: pages of a branch, removing ranges, clearing branches.
 
-create or replace function holdfast.key_contains(key bytea, part bytea) returns boolean
-language plpgsql immutable
+create or replace function holdfast.is_utf8(bytes bytea) returns boolean
+language sql immutable
 as $$
-begin
-    return position(part in key) > 0 and convert_from(key, 'UTF8') is not null;
-exception when character_not_in_repertoire or untranslatable_character then
-    return false;
-end
+    select encode(bytes, 'hex') ~ ('^([0-7][0-9a-f]|(c[2-9a-f]|d[0-9a-f])[89ab][0-9a-f]'
+        '|(e0[ab]|ed[89]|e[1-9abcef][89ab])[0-9a-f][89ab][0-9a-f]'
+        '|(f0[9ab]|f4[8]|f[1-3][89ab])[0-9a-f]([89ab][0-9a-f]){2})*$')
+$$;
+comment on function holdfast.is_utf8(bytea) is
+    'Whether the bytes are UTF-8 (RFC 3629), in which a NUL is a character like any other; convert_from() refuses it.';
+
+create or replace function holdfast.key_contains(key bytea, part bytea) returns boolean
+language sql immutable
+as $$
+    select position(part in key) > 0 and holdfast.is_utf8(key)
 $$;
 comment on function holdfast.key_contains(bytea, bytea) is 'Whether the key is UTF-8 and has these bytes in it.';
 
@@ -47,7 +53,7 @@ begin
         ) f
         window w as (order by f.path)
     ) r
-    where r.nr = 1 or not wanted or r.total - r.size < bytes
+    where r.nr <= 2 or not wanted or r.total - r.size <= bytes -- and the first that is beyond, to show that there is one
     order by r.path;
 end
 $$;

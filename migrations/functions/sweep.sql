@@ -107,7 +107,8 @@ begin
         return -1;
     end if;
     perform pg_catalog.set_config('synchronous_commit', 'off', true);
-    return holdfast.sweep_expired(most) + holdfast.sweep_cleared(most) + holdfast.sweep_dropped(most);
+    -- Cleared rows first: that may wait for a name's lock, and the one who has it must not wait for rows held here.
+    return holdfast.sweep_cleared(most) + holdfast.sweep_expired(most) + holdfast.sweep_dropped(most);
 end
 $$;
 comment on function holdfast.sweep(integer) is
