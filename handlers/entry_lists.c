@@ -119,7 +119,7 @@ static const struct statement scan_entries = {
     .name = "scan_entries",
     .sql = "select * from holdfast.scan_entries($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .form = STATEMENT_ALONE,
-    .role = ROLE_ADMIN,
+    .role = ROLE_LIST,
     .columns = SCAN_COLUMNS,
     .column = {COLUMN_TEXT, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_INT4, COLUMN_BYTEA, COLUMN_INT4,
                COLUMN_INT8, COLUMN_BOOL},
@@ -367,6 +367,16 @@ static void batch_reply(struct batch *batch)
     reply_json_buffer(request, 200, &json);
 }
 
+static void reply_too_much(struct request *request, const char *detail, int limit)
+{
+    struct problem problem = {
+        .kind = PROBLEM_TOO_LARGE,
+        .detail = detail,
+        .extra = arena_printf(&request->arena, "\"limit\":%d", limit),
+    };
+    reply_problem(request, &problem);
+}
+
 static void batch_finish(struct batch *batch)
 {
     struct request *request = batch->request;
@@ -381,13 +391,8 @@ static void batch_finish(struct batch *batch)
         return;
     }
     if (batch->bytes > BATCH_BYTES) {
-        struct problem problem = {
-            .kind = PROBLEM_TOO_LARGE,
-            .detail = "the values are too much for one reply: ask for fewer keys",
-            .extra = arena_printf(&request->arena, "\"limit\":%d", BATCH_BYTES),
-        };
         release_items(batch);
-        reply_problem(request, &problem);
+        reply_too_much(request, "the values are too much for one reply: ask for fewer keys", BATCH_BYTES);
         return;
     }
     batch_reply(batch);
@@ -471,8 +476,12 @@ void entries_batch_get(struct request *request)
         !input_owners(request, object, "under", owners, &owner_count))
         return;
     json_t *keys = json_object_get(object, "keys");
-    if (!json_is_array(keys) || json_array_size(keys) > BATCH_MOST) {
-        reply_invalid(request, "keys", "an array of at most %d keys", BATCH_MOST);
+    if (!json_is_array(keys)) {
+        reply_invalid(request, "keys", "an array of keys is wanted");
+        return;
+    }
+    if (json_array_size(keys) > BATCH_MOST) {
+        reply_too_much(request, "there are more keys than a batch may have", BATCH_MOST);
         return;
     }
     size_t count = json_array_size(keys);

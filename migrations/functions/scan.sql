@@ -27,34 +27,43 @@ as $$
 declare
     t0 timestamptz := holdfast.now();
     b holdfast.buckets;
+    total bigint := 0;
+    nr integer := 0;
+    -- One bound at each end, never null, so that the index is entered at the page's first row and left at its last.
+    first bytea := case when after >= low then after || '\x00'::bytea else low end;
+    beyond bytea := coalesce(high, '\xff'::bytea);
 begin
     select * into b from holdfast.buckets k where k.name = scan_entries.name;
     if not found or b.kind <> 'bucket' then
-        return query select case when b.id is null then 2 else 3 end::smallint, null::bytea, null::bigint, null::timestamptz,
-                            null::text, null::integer, null::bytea, b.kind;
+        status := case when b.id is null then 2 else 3 end;
+        kind := b.kind;
+        return next;
         return;
     end if;
-    return query
-    select 0::smallint, r.path, r.version, r.expires_at, r.content_type, r.size,
-           case when wanted and (r.nr = 1 or r.total <= bytes) then r.value end, b.type
-    from (
-        select f.*, row_number() over w nr, sum(f.size) over w total
-        from (
-            select e.path, e.version, e.expires_at, e.content_type, octet_length(e.value) size, e.value
-            from holdfast.entries e
-            where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
-              and (after is null or e.path > after)
-              and (e.expires_at is null or e.expires_at > t0)
-              and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
-              and (b.cleared_to is null or e.version > b.cleared_to
-                   or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
-            order by e.path
-            limit page
-        ) f
-        window w as (order by f.path)
-    ) r
-    where r.nr <= 2 or not wanted or r.total - r.size <= bytes -- and the first that is beyond, to show that there is one
-    order by r.path;
+    status := 0;
+    kind := b.type;
+    for path, version, expires_at, content_type, size, value in
+        select e.path, e.version, e.expires_at, e.content_type, octet_length(e.value), e.value
+        from holdfast.entries e
+        where e.bucket_id = b.id and e.path >= first and e.path < beyond
+          and (e.expires_at is null or e.expires_at > t0)
+          and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
+          and (b.cleared_to is null or e.version > b.cleared_to
+               or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+        order by e.path
+        limit page
+    loop
+        nr := nr + 1;
+        total := total + size;
+        if not wanted then
+            value := null;
+        elsif nr > 1 and total > bytes then
+            value := null; -- the first that is beyond, to show that there is one
+            return next;
+            return;
+        end if;
+        return next;
+    end loop;
 end
 $$;
 comment on function holdfast.scan_entries(text, bytea, bytea, bytea, integer, bytea, integer, bigint, boolean) is
@@ -73,6 +82,7 @@ declare
     b holdfast.buckets;
     base bigint;
     n bigint;
+    beyond bytea := coalesce(high, '\xff'::bytea); -- above every path
 begin
     perform holdfast.lock_names(array[clear_range.name]);
     t0 := holdfast.now();
@@ -85,7 +95,7 @@ begin
     if contains is null then
         select count(*) into n from (
             select from holdfast.entries e
-            where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
+            where e.bucket_id = b.id and e.path >= low and e.path < beyond
             limit most + 1) x;
         if n > most then
             insert into holdfast.clears (bucket_id, revision, low, high) values (b.id, base + 1, low, high);
@@ -96,7 +106,7 @@ begin
     end if;
     with gone as (
         delete from holdfast.entries e
-        where e.bucket_id = b.id and e.path >= low and (high is null or e.path < high)
+        where e.bucket_id = b.id and e.path >= low and e.path < beyond
           and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
         returning (e.expires_at is null or e.expires_at > t0)
               and not holdfast.is_cleared(e.bucket_id, e.path, e.version) as was_live)

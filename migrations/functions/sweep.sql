@@ -45,7 +45,7 @@ begin
     delete from holdfast.entries e
     where (e.bucket_id, e.path) in (
         select x.bucket_id, x.path from holdfast.entries x
-        where x.bucket_id = c.bucket_id and x.path >= c.low and (c.high is null or x.path < c.high)
+        where x.bucket_id = c.bucket_id and x.path >= c.low and x.path < coalesce(c.high, '\xff'::bytea)
           and x.version <= c.revision
         order by x.path limit most for update skip locked)
       and e.version <= c.revision;
@@ -59,7 +59,7 @@ begin
         perform holdfast.lock_names(array[bucket_name]);
     end if;
     delete from holdfast.entries x
-    where x.bucket_id = c.bucket_id and x.path >= c.low and (c.high is null or x.path < c.high)
+    where x.bucket_id = c.bucket_id and x.path >= c.low and x.path < coalesce(c.high, '\xff'::bytea)
       and x.version <= c.revision;
     get diagnostics seen = row_count;
     delete from holdfast.clears d where d.bucket_id = c.bucket_id and d.revision = c.revision;

@@ -41,7 +41,7 @@ static void complain(struct connection *connection, const char *event, const cha
         connection->complaints_kept_back++;
         return;
     }
-    static const char *const role_names[] = {"read", "write", "large", "admin"};
+    static const char *const role_names[] = {"read", "write", "large", "list", "admin"};
     log_detail(LOG_WARN, event, "%s connection: %s", role_names[connection->role], detail);
     connection->last_complaint = now;
 }
@@ -253,8 +253,8 @@ static bool flush_socket(struct connection *connection)
 // clone, or a standby that never saw the last commits.
 static bool send_setup(struct connection *connection)
 {
-    const char *sql = connection->role == ROLE_READ ? "select holdfast.schema_version()"
-                                                    : "select holdfast.lift_revision()";
+    bool reads = connection->role == ROLE_READ || connection->role == ROLE_LIST;
+    const char *sql = reads ? "select holdfast.schema_version()" : "select holdfast.lift_revision()";
     push_call(connection, call_new());
     return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) &&
            PQpipelineSync(connection->pg) && flush_socket(connection);

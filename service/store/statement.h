@@ -23,8 +23,8 @@ enum store_role {
     ROLE_READ,
     ROLE_WRITE,
     ROLE_LARGE, // values too large to travel with others, in either direction
-    ROLE_ADMIN, // lists and administration; planned as PostgreSQL likes, without our planner settings
-    ROLE_COUNT,
+    ROLE_LIST,  // pages of lists, each a call of its own: several connections, the least busy takes one
+    ROLE_ADMIN, // administration and sweeping; planned as PostgreSQL likes, without our planner settings
 };
 
 enum statement_form {

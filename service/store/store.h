@@ -108,6 +108,3 @@ void store_flush(struct store *store);
 
 // Whether no operation waits or is under way.
 bool store_idle(const struct store *store);
-
-// Whether the connection for writes is there.
-bool store_ready(const struct store *store);
