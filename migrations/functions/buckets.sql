@@ -15,11 +15,11 @@ returns table (ids integer[], kinds text[], types text[], ttls bigint[], idles b
                cleared bigint[], lifted boolean)
 language sql stable
 as $$
-    select array_agg(b.id order by n.i), array_agg(b.kind order by n.i), array_agg(b.type order by n.i),
-           array_agg(b.ttl_us order by n.i), array_agg(b.idle_us order by n.i), array_agg(b.max_value_bytes order by n.i),
-           array_agg(b.cleared_to order by n.i),
+    select array_agg(o.id), array_agg(o.kind), array_agg(o.type), array_agg(o.ttl_us), array_agg(o.idle_us),
+           array_agg(o.max_value_bytes), array_agg(o.cleared_to),
            exists (select from holdfast.lifted l where l.mark = l.xmin)
-    from unnest(names) with ordinality n(name, i) left join holdfast.buckets b on b.name = n.name
+    from (select b.* from unnest(names) with ordinality n(name, i) left join holdfast.buckets b on b.name = n.name
+          order by n.i) o
 $$;
 comment on function holdfast.bucket_configurations(text[]) is
     'What the names are declared as, in their order, nulls for those that are not; and whether the revision was lifted '

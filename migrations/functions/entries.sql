@@ -95,61 +95,61 @@ begin
         perform holdfast.refuse_restored();
     end if;
     base := nextval('holdfast.revision') - 256;
+    -- The arrays are addressed by place: plpgsql keeps them taken apart, and one row source is far cheaper to set up
+    -- than one for each array.
     return query
     with c as materialized (
-        select q.i, q.o, q.w, q.path, q.ttl, q.until, q.content_type, q.metadata, e.version old_version,
-               e.expires_at old_expiry, e.idle_us old_idle, l.live,
+        select i, w, l.live, e.version old_version, l.status,
                case
-                   when ids[q.w] is null and q.conditions & 5 <> 0 and q.declares then 2
-                   when ids[q.w] is null and q.until <= t0 then 7
-                   when ids[q.w] is null then 3
-                   when kinds[q.w] <> 'bucket' then 4
-                   when types[q.w] not in ('any', 'bytes') and types[q.w] <> q.checked then 5
-                   when octet_length(q.value) > mosts[q.w] then 6
-                   when q.until <= t0 then 7
-                   when not holdfast.condition_holds(q.conditions, l.live, e.version, q.if_versions, q.unless_versions)
-                       then 2
-                   when l.live then 1
-                   else 0
-               end::smallint status
-        from unnest(which, ordinals, paths, vals, content_types, metadatas, checked, conditions, if_versions,
-                    unless_versions, ttls, untils, declares) with ordinality
-             q(w, o, path, value, content_type, metadata, checked, conditions, if_versions, unless_versions, ttl, until,
-               declares, i)
-        left join holdfast.entries e on e.bucket_id = ids[q.w] and e.path = q.path
+                   when l.status > 1 then null
+                   when ttls[i] = -1 then null
+                   when ttls[i] is not null then t0 + ttls[i] * interval '1 microsecond'
+                   when untils[i] is not null then untils[i]
+                   when l.live then e.expires_at
+                   else t0 + coalesce(bucket_ttls[w], bucket_idles[w]) * interval '1 microsecond'
+               end as expires_at,
+               case
+                   when ttls[i] is not null or untils[i] is not null then null
+                   when l.live then e.idle_us
+                   else bucket_idles[w]
+               end as idle
+        from generate_series(1, cardinality(paths)) i
+        cross join lateral (select which[i] as w) x
+        left join holdfast.entries e on e.bucket_id = ids[x.w] and e.path = paths[i]
         cross join lateral (
-            select e.version is not null and (e.expires_at is null or e.expires_at > t0)
-               and (cleared[q.w] is null or e.version > cleared[q.w]
-                    or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live) l
-    ), d as materialized (
-        select c.*, x.expires_at, x.idle
-        from c cross join lateral (
-            select case
-                       when c.ttl = -1 then null
-                       when c.ttl is not null then t0 + c.ttl * interval '1 microsecond'
-                       when c.until is not null then c.until
-                       when c.live then c.old_expiry
-                       else t0 + coalesce(bucket_ttls[c.w], bucket_idles[c.w]) * interval '1 microsecond'
-                   end as expires_at,
+            select v.live,
                    case
-                       when c.ttl is not null or c.until is not null then null
-                       when c.live then c.old_idle
-                       else bucket_idles[c.w]
-                   end as idle) x
-    ), w as (
+                       when ids[w] is null and conditions[i] & 5 <> 0 and declares[i] then 2
+                       when ids[w] is null and untils[i] <= t0 then 7
+                       when ids[w] is null then 3
+                       when kinds[w] <> 'bucket' then 4
+                       when types[w] not in ('any', 'bytes') and types[w] <> checked[i] then 5
+                       when octet_length(vals[i]) > mosts[w] then 6
+                       when untils[i] <= t0 then 7
+                       when conditions[i] <> 0 and not holdfast.condition_holds(
+                           conditions[i], v.live, e.version, if_versions[i], unless_versions[i]) then 2
+                       when v.live then 1
+                       else 0
+                   end::smallint as status
+            from (select e.version is not null and (e.expires_at is null or e.expires_at > t0)
+                     and (cleared[w] is null or e.version > cleared[w]
+                          or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live offset 0) v
+            offset 0) l
+    ), written as (
         insert into holdfast.entries as e (bucket_id, path, version, expires_at, idle_us, slot, content_type, metadata,
                                            value)
-        select ids[d.w], d.path, base + d.o, d.expires_at, d.idle, holdfast.slot_of(d.expires_at), d.content_type,
-               d.metadata, vals[d.i]
-        from d where d.status <= 1
+        select ids[c.w], paths[c.i], base + ordinals[c.i], c.expires_at, c.idle, holdfast.slot_of(c.expires_at),
+               content_types[c.i], metadatas[c.i], vals[c.i]
+        from c where c.status <= 1
         on conflict (bucket_id, path) do update
         set version = excluded.version, expires_at = excluded.expires_at, idle_us = excluded.idle_us,
             slot = coalesce(e.slot, excluded.slot), content_type = excluded.content_type,
             metadata = excluded.metadata, value = excluded.value
     )
-    select d.o, d.status, case when d.status <= 1 then base + d.o when d.live then d.old_version end,
-           d.expires_at, mosts[d.w], case d.status when 4 then kinds[d.w] when 5 then types[d.w] end
-    from d;
+    select ordinals[c.i], c.status,
+           case when c.status <= 1 then base + ordinals[c.i] when c.live then c.old_version end,
+           c.expires_at, mosts[c.w], case c.status when 4 then kinds[c.w] when 5 then types[c.w] end
+    from c;
 end
 $$;
 comment on function holdfast.put_entries(text[], smallint[], smallint[], bytea[], bytea[], text[], bytea[], text[],
