@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "handlers/entry_json.h"
 #include "handlers/entry_reply.h"
-#include "handlers/json_input.h"
 #include "handlers/outcome.h"
 #include "handlers/rewrite.h"
+#include "handlers/text_input.h"
 
 static struct rewrite *rewrite_new(struct request *request)
 {
@@ -210,26 +210,6 @@ struct comparison {
     struct bytes stored_type; // what is written in the end
 };
 
-// A value given as JSON (its text as it stands in the request), as text or in base64.
-static bool read_given(struct request *request, json_t *object, const char *member, struct bytes *value,
-                       bool *as_json, const char **content_type)
-{
-    const char *text_member = arena_printf(&request->arena, "%s_text", member);
-    const char *base64_member = arena_printf(&request->arena, "%s_base64", member);
-    bool json = json_member(request->body, member, value);
-    int ways = json + (json_object_get(object, text_member) != NULL) +
-               (json_object_get(object, base64_member) != NULL);
-    *as_json = json;
-    *content_type = json                                   ? "application/json"
-                    : json_object_get(object, text_member) ? "text/plain; charset=utf-8"
-                                                           : "application/octet-stream";
-    if (ways != 1) {
-        reply_invalid(request, member, "give one of %s, %s and %s", member, text_member, base64_member);
-        return false;
-    }
-    return json || input_bytes(request, object, text_member, base64_member, true, value);
-}
-
 static bool matches(const struct comparison *comparison, const struct current *current)
 {
     if (!current->live)
@@ -239,15 +219,14 @@ static bool matches(const struct comparison *comparison, const struct current *c
     return bytes_equal(comparison->expected, current->value);
 }
 
-static void reply_swapped(struct request *request, bool swapped, bool live, int64_t version,
-                          struct bytes content_type, struct bytes value)
+static void reply_swapped(struct request *request, bool swapped, const struct current *current)
 {
     static const char *const names[3] = {"current", "current_text", "current_base64"};
     struct buffer json = {0};
     buffer_printf(&json, "{\"swapped\":%s,\"version\":", swapped ? "true" : "false");
-    if (live) {
-        buffer_printf(&json, "\"%lld\",", (long long)version);
-        entry_json_value(&json, &request->arena, names, content_type, (struct bytes){0}, value);
+    if (current->live) {
+        buffer_printf(&json, "\"%lld\",", (long long)current->version);
+        entry_json_value(&json, &request->arena, names, current->content_type, current->type, current->value);
     } else {
         buffer_add_text(&json, "null,\"current\":null");
     }
@@ -261,8 +240,7 @@ static bool compare_decide(struct rewrite *rewrite, const struct current *curren
     if (!matches(comparison, current)) {
         if (current->live)
             reply_etag(rewrite->request, current->version);
-        reply_swapped(rewrite->request, false, current->live, current->version, current->content_type,
-                      current->value);
+        reply_swapped(rewrite->request, false, current);
         return false;
     }
     // The stored content type stays where the new value's form does not contradict it.
@@ -281,8 +259,12 @@ static bool compare_decide(struct rewrite *rewrite, const struct current *curren
 static void compare_written(struct rewrite *rewrite, const struct current *current, int64_t version)
 {
     const struct comparison *comparison = rewrite->state;
-    (void)current;
-    reply_swapped(rewrite->request, true, true, version, comparison->stored_type, comparison->value);
+    struct current written = {.live = true,
+                              .version = version,
+                              .value = comparison->value,
+                              .content_type = comparison->stored_type,
+                              .type = current->type};
+    reply_swapped(rewrite->request, true, &written);
 }
 
 void entry_compare_and_set(struct request *request)
@@ -294,11 +276,10 @@ void entry_compare_and_set(struct request *request)
     bool value_is_json;
     if (!address_read(request, &rewrite->address) || !expiry_read(request, &rewrite->expiry))
         return;
-    json_t *object = request_json(request, false);
-    if (!object || !request_json_members(request, object, members) ||
-        !read_given(request, object, "expected", &comparison->expected, &comparison->as_json,
+    if (!text_request(request, members) ||
+        !text_value(request, "expected", &comparison->expected, &comparison->as_json,
                     &comparison->content_type) ||
-        !read_given(request, object, "value", &comparison->value, &value_is_json, &comparison->content_type))
+        !text_value(request, "value", &comparison->value, &value_is_json, &comparison->content_type))
         return;
     if (comparison->value.size > VALUE_LIMIT) {
         reply_value_too_large(request, VALUE_LIMIT);
@@ -371,17 +352,13 @@ static void upsert_written(struct rewrite *rewrite, const struct current *curren
     reply_version(rewrite->request, current->live ? 200 : 201, version);
 }
 
-static bool check_update(struct request *request, json_t *update, struct bytes text, struct upsert *upsert)
+static bool check_update(struct request *request, struct bytes update, struct upsert *upsert)
 {
     static const char *const members[] = {"set", "increment", NULL};
-    if (!json_is_object(update)) {
-        reply_invalid(request, "update", "update is an object with set and increment");
+    if (!text_object(request, update, "update", members))
         return false;
-    }
-    if (!request_json_members(request, update, members))
-        return false;
-    json_member(text, "set", &upsert->set);
-    json_member(text, "increment", &upsert->increment);
+    json_member(update, "set", &upsert->set);
+    json_member(update, "increment", &upsert->increment);
     // Tried on an empty object, so that a malformed update is refused also when the insert is what applies.
     struct buffer scrap = {0};
     enum json_upsert_verdict verdict =
@@ -398,19 +375,17 @@ void entry_upsert(struct request *request)
     struct bytes update;
     if (!address_read(request, &rewrite->address) || !expiry_read(request, &rewrite->expiry))
         return;
-    json_t *object = request_json(request, false);
-    if (!object || !request_json_members(request, object, members))
+    if (!text_request(request, members))
         return;
-    if (!json_is_object(json_object_get(object, "insert")) ||
-        !json_member(request->body, "insert", &upsert->insert)) {
+    if (!json_member(request->body, "insert", &upsert->insert) || upsert->insert.data[0] != '{') {
         reply_invalid(request, "insert", "insert is the object to start with");
         return;
     }
-    if (!json_object_get(object, "update") || !json_member(request->body, "update", &update)) {
+    if (!json_member(request->body, "update", &update)) {
         reply_invalid(request, "update", "update is an object with set and increment");
         return;
     }
-    if (!check_update(request, json_object_get(object, "update"), update, upsert))
+    if (!check_update(request, update, upsert))
         return;
     rewrite->decide = upsert_decide;
     rewrite->written = upsert_written;

@@ -110,6 +110,7 @@ static void read_done(struct operation *operation, const struct outcome *outcome
         rewrite->current.value = outcome_bytes(outcome, 0, GOT_VALUE);
         rewrite->current.content_type = outcome_bytes(outcome, 0, GOT_CONTENT_TYPE);
         rewrite->current.metadata = outcome_bytes(outcome, 0, GOT_METADATA);
+        rewrite->current.type = outcome_bytes(outcome, 0, GOT_KIND);
     }
     decide(rewrite);
 }

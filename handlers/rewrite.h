@@ -12,6 +12,7 @@ struct current {
     struct bytes value;
     struct bytes content_type;
     struct bytes metadata;
+    struct bytes type; // of its bucket; empty for any
 };
 
 struct rewrite {
