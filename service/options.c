@@ -27,6 +27,17 @@ static bool read_text(const char *text, void *field)
     return *text != 0;
 }
 
+// ADDRESS:PORT, an IPv6 address in brackets. Whether the address exists is found out when it is listened on.
+static bool read_listen(const char *text, void *field)
+{
+    const char *colon = strrchr(text, ':');
+    int64_t port;
+    *(const char **)field = text;
+    if (!colon || colon == text || !text_int64(bytes_of(colon + 1), &port) || port < 0 || port > 65535)
+        return false;
+    return text[0] == '[' ? colon[-1] == ']' : memchr(text, ':', (size_t)(colon - text)) == NULL;
+}
+
 static bool read_switch(const char *text, void *field)
 {
     bool on = !strcmp(text, "true") || !strcmp(text, "1") || !strcmp(text, "yes");
@@ -81,7 +92,7 @@ static bool read_connections(const char *text, void *field)
 #define FIELD(name) offsetof(struct options, name)
 
 static const struct option_row rows[] = {
-    {"listen", "ADDRESS:PORT", "127.0.0.1:7070", OPTIONS_SERVE, read_text, FIELD(listen),
+    {"listen", "ADDRESS:PORT", "127.0.0.1:7070", OPTIONS_SERVE, read_listen, FIELD(listen),
      "where to listen; port 0 takes a free one"},
     {"database", "URL", NULL, BOTH, read_text, FIELD(database),
      "a PostgreSQL server of yours (postgresql://…); without it a private one is started"},
@@ -146,6 +157,14 @@ static enum options_verdict complain(const char *what, const char *name, const c
     return OPTIONS_BAD;
 }
 
+// The value itself is not shown: a database's address may hold a password.
+static enum options_verdict refuse_value(const struct option_row *row)
+{
+    fprintf(stderr, "holdfast: bad value for --%s: it takes %s\n", row->name,
+            row->takes ? row->takes : "true or false");
+    return OPTIONS_BAD;
+}
+
 static enum options_verdict read_environment(enum options_command command, struct options *options)
 {
     for (int i = 0; i < ROWS; i++) {
@@ -195,7 +214,7 @@ static enum options_verdict read_flag(enum options_command command, char **argv,
         value = argv[++*at];
     }
     if (!row->read(value ? value : "true", field_of(options, row)))
-        return complain("bad value for --", row->name, NULL);
+        return refuse_value(row);
     return OPTIONS_OK;
 }
 

@@ -70,17 +70,17 @@ static bool open_database(struct service *service)
     return true;
 }
 
-// Whether the server is there and takes writes: a standby may become the primary yet.
-static bool takes_writes(const char *connection)
+// Whether the server is there and takes no writes: a standby may become the primary yet.
+static bool is_standby(const char *connection)
 {
-    bool takes = false;
+    bool standby = false;
     PGconn *pg = PQconnectdb(connection);
     PGresult *result = PQexec(pg, "show transaction_read_only");
     if (PQresultStatus(result) == PGRES_TUPLES_OK)
-        takes = strcmp(PQgetvalue(result, 0, 0), "off") == 0;
+        standby = strcmp(PQgetvalue(result, 0, 0), "on") == 0;
     PQclear(result);
     PQfinish(pg);
-    return takes;
+    return standby;
 }
 
 // True when the schema is current, or cannot be looked at because the database is away or read-only: the
@@ -94,7 +94,7 @@ static bool try_migrate(struct service *service)
         service->migrated = true;
         return true;
     }
-    if (takes_writes(service->connection))
+    if (PQping(service->connection) == PQPING_OK && !is_standby(service->connection))
         return refuse(error);
     log_event(LOG_WARN, "database_away", "detail", error, NULL);
     return true;
