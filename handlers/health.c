@@ -60,9 +60,12 @@ void health_stop(struct context *context)
     loop_timer_clear(context->loop, &context->health.timer);
 }
 
-static bool fresh(const struct health *health)
+// Ready means reads and lists too, which have connections of their own.
+static bool ready(const struct context *context)
 {
-    return health->writable && timestamp_monotonic() - health->answered < PROBE_FRESH;
+    const struct health *health = &context->health;
+    return health->writable && timestamp_monotonic() - health->answered < PROBE_FRESH &&
+           store_ready(context->store);
 }
 
 void health_livez(struct request *request)
@@ -75,7 +78,7 @@ void health_readyz(struct request *request)
     struct context *context = context_of(request);
     if (http_server_draining(context->server))
         reply_simple_problem(request, PROBLEM_UNAVAILABLE, "the service is shutting down");
-    else if (!fresh(&context->health))
+    else if (!ready(context))
         reply_simple_problem(request, PROBLEM_UNAVAILABLE,
                              "the database is away, cannot be written, or lacks migrations");
     else

@@ -22,9 +22,11 @@ static const char shared_session[] = "-c search_path=pg_catalog -c statement_tim
                                      "-c client_min_messages=error -c idle_in_transaction_session_timeout=0 ";
 
 // Set-based functions with array arguments would be planned anew on every call, and a plan made while a table
-// was empty would scan it for ever after.
+// was empty would scan it for ever after; or gather and sort all rows of a range where an index gives the
+// first of them in order.
 static const char planner_session[] = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off "
-                                      "-c enable_hashjoin=off -c enable_mergejoin=off";
+                                      "-c enable_bitmapscan=off -c enable_hashjoin=off "
+                                      "-c enable_mergejoin=off";
 
 static void connection_open(struct connection *connection);
 

@@ -65,3 +65,11 @@ bool store_idle(const struct store *store)
             return false;
     return true;
 }
+
+bool store_ready(const struct store *store)
+{
+    for (int i = 0; i < CONNECTIONS; i++)
+        if (store->connections[i].state != CONNECTION_READY)
+            return false;
+    return true;
+}

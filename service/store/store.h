@@ -108,3 +108,6 @@ void store_flush(struct store *store);
 
 // Whether no operation waits or is under way.
 bool store_idle(const struct store *store);
+
+// Whether every connection is there, so that each kind of request would be taken now.
+bool store_ready(const struct store *store);
