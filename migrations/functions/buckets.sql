@@ -52,6 +52,7 @@ begin
     if b.type <> declare_bucket.type and declare_bucket.type not in ('any', 'bytes') and exists (
         select from holdfast.entries e
         where e.bucket_id = b.id and (e.expires_at is null or e.expires_at > holdfast.now())
+          and e.version > (select c.all_to from holdfast.clears_of(b.id, '', '\xff') c)
           and (b.cleared_to is null or e.version > b.cleared_to
                or not holdfast.is_cleared(e.bucket_id, e.path, e.version))) then
         return query select 3::smallint, b.created_at, b.type;

@@ -17,6 +17,20 @@ as $$
 $$;
 comment on function holdfast.key_contains(bytea, bytea) is 'Whether the key is UTF-8 and has these bytes in it.';
 
+create or replace function holdfast.clears_of(bucket_id integer, low bytea, beyond bytea)
+returns table (all_to bigint, some_to bigint)
+language sql stable
+as $$
+    with c as (
+        select c.revision, c.low <= clears_of.low and coalesce(c.high, '\xff') >= beyond as whole
+        from holdfast.clears c
+        where c.bucket_id = clears_of.bucket_id and c.low < beyond and coalesce(c.high, '\xff') > clears_of.low)
+    select coalesce(max(revision) filter (where whole), 0), coalesce(max(revision), 0) from c
+$$;
+comment on function holdfast.clears_of(integer, bytea, bytea) is
+    'What clears mean for the paths from low, below beyond: every version up to all_to is absent, none above some_to is, '
+    'and between the two is_cleared() knows. So a list steps over a million hidden rows by comparing numbers.';
+
 create or replace function holdfast.scan_entries(
     name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer, bytes bigint, wanted boolean
 ) returns table (status smallint, path bytea, version bigint, expires_at timestamptz, content_type text, size integer,
@@ -27,6 +41,8 @@ as $$
 declare
     t0 timestamptz := holdfast.now();
     b holdfast.buckets;
+    all_to bigint := 0;
+    some_to bigint := 0;
     total bigint := 0;
     nr integer := 0;
     -- One bound at each end, never null, so that the index is entered at the page's first row and left at its last.
@@ -42,14 +58,17 @@ begin
     end if;
     status := 0;
     kind := b.type;
+    if b.cleared_to is not null then
+        select c.all_to, c.some_to into all_to, some_to from holdfast.clears_of(b.id, first, beyond) c;
+    end if;
     for path, version, expires_at, content_type, size, value in
         select e.path, e.version, e.expires_at, e.content_type, octet_length(e.value), e.value
         from holdfast.entries e
         where e.bucket_id = b.id and e.path >= first and e.path < beyond
           and (e.expires_at is null or e.expires_at > t0)
+          and e.version > all_to
           and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
-          and (b.cleared_to is null or e.version > b.cleared_to
-               or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+          and (e.version > some_to or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
         order by e.path
         limit page
     loop
