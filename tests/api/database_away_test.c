@@ -15,8 +15,11 @@
 enum { BACK_MS = 10 * 1000 };
 
 // A PostgreSQL of the test's own, which may be stopped, with a service and its client.
+static struct postgres *shared;
+
 static void start_own(const char *const *flags)
 {
+    shared = api.postgres;
     api.postgres = postgres_new(NULL);
     api.database = database_new(api.postgres, DATABASE_MIGRATED);
     api.service = service_start(&(struct service_options){.database = api.database.url, .flags = flags});
@@ -28,6 +31,7 @@ static void end_own(void)
     http_client_free(api.client);
     service_end(api.service);
     postgres_free(api.postgres);
+    api.postgres = shared;
 }
 
 // A service of the test's own on the tier's PostgreSQL.

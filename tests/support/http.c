@@ -20,6 +20,7 @@ struct text {
 struct memory {
     char *data;
     size_t size;
+    size_t room;
 };
 
 struct http_client {
@@ -66,13 +67,15 @@ void http_client_free(struct http_client *client)
 
 static size_t append(struct memory *memory, const char *data, size_t size)
 {
-    char *grown = realloc(memory->data, memory->size + size + 1);
-    if (!grown)
-        support_fail("no memory for a reply");
-    memory->data = grown;
-    memcpy(grown + memory->size, data, size);
+    if (memory->room < memory->size + size + 1) {
+        memory->room = 2 * memory->size + size + 1;
+        memory->data = realloc(memory->data, memory->room);
+        if (!memory->data)
+            support_fail("no memory for a reply");
+    }
+    memcpy(memory->data + memory->size, data, size);
     memory->size += size;
-    grown[memory->size] = 0;
+    memory->data[memory->size] = 0;
     return size;
 }
 
