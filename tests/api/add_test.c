@@ -1,5 +1,4 @@
-// add: exact sums, each caller its own, whatever else is added at the same
-// moment.
+// add: exact sums, each caller its own, whatever else is added at the same moment.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -227,8 +226,7 @@ START_TEST(add_if_match_adds_to_that_version_only)
 }
 END_TEST
 
-// JSON-1 (d): a locale with a decimal comma, compiled for the test since no
-// machine has it by default.
+// JSON-1 (d): a locale with a decimal comma, compiled for the test since no machine has it by default.
 START_TEST(add_under_a_locale_with_a_decimal_comma)
 {
     char *folder = scratch_folder("locale");
@@ -289,8 +287,7 @@ static void add_ones(size_t index, void *user)
     http_client_free(client);
 }
 
-// Every sum from 1 to the last was one caller's, and their versions are in the
-// same order.
+// Every sum from 1 to the last was one caller's, and their versions are in the same order.
 START_TEST(adds_of_one_key_are_exact)
 {
     struct adding *adding = calloc(1, sizeof *adding);
@@ -346,8 +343,7 @@ struct mixed {
     atomic_int wrong;
 };
 
-// Adds to numbers, to what is none and to buckets that take none, all in the
-// same calls.
+// Adds to numbers, to what is none and to buckets that take none, all in the same calls.
 static void add_mixed(size_t index, void *user)
 {
     struct mixed *mixed = user;

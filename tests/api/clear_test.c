@@ -1,5 +1,5 @@
-// Removing many entries at once: by bounds, and whole branches, gone for every
-// reader when the reply is there.
+// Removing many entries at once: by bounds, and whole branches, gone for every reader when the reply is
+// there.
 #include "entry_steps.h"
 
 #include "support/clock.h"
@@ -213,8 +213,7 @@ START_TEST(clear_of_a_large_branch_is_at_once)
                      MANY + 3); // hidden, not freed: nobody may see it all the same
     expect_gone(service_url(api.service), bucket, old);
     expect_gone(service_url(api.twin), bucket, old);
-    // What is written from now on stays, also where a hidden row was, also
-    // through the sweep.
+    // What is written from now on stays, also where a hidden row was, also through the sweep.
     static const char *const later[] = {"key-000003", "key-099999", "new"};
     for (int i = 0; i < 3; i++)
         ck_status(PUT(TEXT("%s?under=x", api_entry(bucket, later[i])), BODY("later")), 201);
@@ -259,8 +258,7 @@ START_TEST(clears_one_over_the_other)
 }
 END_TEST
 
-// Rows that nobody can see any more do not keep a bucket from changing its
-// type.
+// Rows that nobody can see any more do not keep a bucket from changing its type.
 START_TEST(cleared_bucket_takes_another_type)
 {
     const char *bucket = bucket_of_type("any");
@@ -311,8 +309,8 @@ static void write_or_clear(size_t index, void *user)
     http_client_free(client);
 }
 
-// A clear has its place among the writes of its bucket: what has a position
-// before it is gone, the rest stays.
+// A clear has its place among the writes of its bucket: what has a position before it is gone, the rest
+// stays.
 static void expect_place_in_order(const char *bucket)
 {
     struct race *race = calloc(1, sizeof *race);

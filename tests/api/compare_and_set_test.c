@@ -1,5 +1,4 @@
-// compare-and-set: JSON is compared by what it says, everything else by its
-// bytes.
+// compare-and-set: JSON is compared by what it says, everything else by its bytes.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -155,8 +154,7 @@ START_TEST(other_values_are_compared_by_their_bytes)
 }
 END_TEST
 
-// JSON-1 and JSON-2: what is stored is the text of the request, not what a
-// parser made of it.
+// JSON-1 and JSON-2: what is stored is the text of the request, not what a parser made of it.
 START_TEST(new_value_is_stored_as_it_was_written)
 {
     static const char *const values[] = {

@@ -1,5 +1,4 @@
-// PUT and DELETE of an entry's expiry: nothing else of the entry changes, its
-// version neither.
+// PUT and DELETE of an entry's expiry: nothing else of the entry changes, its version neither.
 #include "entry_steps.h"
 
 static struct answer *set_expiry(const char *path, const char *body)
@@ -151,14 +150,32 @@ START_TEST(expiry_that_is_set_is_not_renewed)
 }
 END_TEST
 
+// The last time that can be written, and an entry that was to go soon and got it: the sweeper bears both.
+START_TEST(expiry_at_the_end_of_time)
+{
+    static const char last[] = "9999-12-31T23:59:59.999999Z";
+    database_stop_clock(&api.database, START);
+    const char *bucket = api_bucket();
+    struct answer *put = PUT(TEXT("%s?expires_at=%s", api_entry(bucket, "new"), last), BODY("v"));
+    ck_status(put, 201);
+    ck_header(put, "Holdfast-Expires-At", last);
+    const char *postponed = api_entry(bucket, "postponed");
+    ck_status(PUT(TEXT("%s?ttl=5s", postponed), BODY("v")), 201);
+    ck_status(set_expiry(postponed, TEXT("{\"expires_at\":\"%s\"}", last)), 204);
+    ck_status(set_expiry(api_entry(bucket, "new"), TEXT("{\"expires_at\":\"%s\"}", last)), 204);
+    database_stop_clock(&api.database, START + 600 * SECOND);
+    sql_run(api.sql, "select holdfast.sweep_expired(1000)");
+    ck_header(GET(postponed), "Holdfast-Expires-At", last);
+    ck_status(PUT(postponed, BODY("w")), 204);
+    database_shift_clock(&api.database, 0);
+}
+END_TEST
+
 Suite *entry_expiry_suite(void)
 {
     const TTest *const tests[] = {
-        expiry_changes_and_the_version_stays,
-        expiry_of_an_absent_entry_is_404,
-        absurd_expiry_is_400,
-        expiry_that_is_set_is_not_renewed,
-        NULL,
+        expiry_changes_and_the_version_stays, expiry_of_an_absent_entry_is_404, absurd_expiry_is_400,
+        expiry_that_is_set_is_not_renewed,    expiry_at_the_end_of_time,        NULL,
     };
     return api_suite("entry_expiry", NULL, tests);
 }

@@ -104,8 +104,7 @@ static void exchange_values(size_t index, void *user)
     http_client_free(client);
 }
 
-// Whatever the order, each value is answered once, to the one who replaced it;
-// the last one stays.
+// Whatever the order, each value is answered once, to the one who replaced it; the last one stays.
 START_TEST(every_value_is_exchanged_once)
 {
     struct chain *chain = calloc(1, sizeof *chain);

@@ -1,5 +1,4 @@
-// PATCH by RFC 7396: what the patch names changes, everything else keeps every
-// byte.
+// PATCH by RFC 7396: what the patch names changes, everything else keeps every byte.
 #include "entry_steps.h"
 
 #include "support/parallel.h"

@@ -1,5 +1,4 @@
-// The list of a branch's entries: bounds taken literally, pages that fit
-// together, cursors that belong to it.
+// The list of a branch's entries: bounds taken literally, pages that fit together, cursors that belong to it.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -65,8 +64,7 @@ START_TEST(scan_shows_whole_entries)
 }
 END_TEST
 
-// JSON-1 and JSON-2: the text is spliced, whatever a JSON library would make of
-// it.
+// JSON-1 and JSON-2: the text is spliced, whatever a JSON library would make of it.
 START_TEST(scan_splices_json_as_it_is_stored)
 {
     static const char *const values[] = {
@@ -330,8 +328,7 @@ START_TEST(cursor_belongs_to_its_list)
     const char *cursor = cursor_of(GET(list_of(bucket, bounds)));
     expect_keys(GET(list_of(bucket, TEXT("%s&cursor=%s", bounds, cursor))),
                 "key-000007 key-000008 key-000009 key-000010 key-000011");
-    // How much is shown may change between pages, and the order of the query says
-    // nothing.
+    // How much is shown may change between pages, and the order of the query says nothing.
     expect_keys(GET(list_of(bucket, TEXT("cursor=%s&end=key-000015&limit=2&"
                                          "contains=0&start=key-000002&prefix="
                                          "key&values=false",
@@ -374,8 +371,7 @@ START_TEST(cursor_that_is_forged_is_400)
         char *mangled = strdup(cursor);
         mangled[i] = mangled[i] == 'A' ? 'B' : 'A';
         struct answer *answer = GET(list_of(bucket, TEXT("cursor=%s", mangled)));
-        // The last character's unused bits say nothing; the position is the same
-        // then.
+        // The last character's unused bits say nothing; the position is the same then.
         if (i + 1 < size)
             ck_invalid(answer, "cursor");
         free(mangled);
@@ -413,8 +409,7 @@ END_TEST
 // --- size of a page
 // ---------------------------------------------------------------------------------------
 
-// Writes entries of these sizes and reads them back page by page, each page as
-// `pages` says.
+// Writes entries of these sizes and reads them back page by page, each page as `pages` says.
 static void expect_pages(const size_t *sizes, const char *const *pages)
 {
     const char *bucket = api_bucket();

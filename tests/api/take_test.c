@@ -1,5 +1,4 @@
-// take: reads and deletes in one write, so that of any number of callers one
-// gets the value.
+// take: reads and deletes in one write, so that of any number of callers one gets the value.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -114,8 +113,7 @@ START_TEST(one_taker_wins)
 }
 END_TEST
 
-// A value too large for the shared calls is taken by a call of its own, and by
-// one caller all the same.
+// A value too large for the shared calls is taken by a call of its own, and by one caller all the same.
 START_TEST(one_taker_of_a_large_value_wins)
 {
     const char *path = api_entry(api_bucket(), "k");

@@ -1,5 +1,4 @@
-// copy and move: one transaction, with everything that belongs to the entry,
-// over whatever is there.
+// copy and move: one transaction, with everything that belongs to the entry, over whatever is there.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -232,8 +231,7 @@ START_TEST(transfer_when_source_or_target_expire)
         const char *path = api_entry(bucket, "k"), *there = api_entry(bucket, "there");
         ck_status(PUT(TEXT("%s?ttl=10s", path), BODY("v")), 201);
         ck_status(PUT(TEXT("%s?ttl=5s", there), BODY("old"), "Holdfast-Meta-Z: z"), 201);
-        // In the source's last microsecond it is there, and stays no longer
-        // anywhere else.
+        // In the source's last microsecond it is there, and stays no longer anywhere else.
         database_stop_clock(&api.database, START + 10 * SECOND - 1);
         struct answer *done = transfer(way, path, "{\"to_key\":\"there\"}");
         ck_status(done, 200);
@@ -368,8 +366,7 @@ struct ring {
     atomic_int wrong;
 };
 
-// Carries the one entry from bucket to bucket, half of the carriers one way
-// round and half the other.
+// Carries the one entry from bucket to bucket, half of the carriers one way round and half the other.
 static void carry(size_t index, void *user)
 {
     struct ring *ring = user;

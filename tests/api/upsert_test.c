@@ -1,5 +1,4 @@
-// upsert: one object to begin with, and what to set and to count up when it is
-// there.
+// upsert: one object to begin with, and what to set and to count up when it is there.
 #include "entry_steps.h"
 
 #include "support/parallel.h"
@@ -140,8 +139,7 @@ START_TEST(upsert_on_what_is_no_object_is_422)
 }
 END_TEST
 
-// Refused alike whether the entry is there or not, so that a mistake shows at
-// the first call.
+// Refused alike whether the entry is there or not, so that a mistake shows at the first call.
 START_TEST(upsert_refuses_what_is_no_upsert)
 {
     static const struct {
