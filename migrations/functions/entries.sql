@@ -161,8 +161,10 @@ comment on function holdfast.put_entries(text[], smallint[], smallint[], bytea[]
 
 create or replace function holdfast.slot_of(expires_at timestamptz) returns integer
 language sql stable
-as $$ select case when expires_at is not null then (extract(epoch from expires_at)::bigint / 60)::integer end $$;
-comment on function holdfast.slot_of(timestamptz) is 'The minute in which the sweeper first looks at an entry.';
+as $$ select case when expires_at is not null
+                  then least(extract(epoch from expires_at)::bigint / 60, 2147483647)::integer end $$;
+comment on function holdfast.slot_of(timestamptz) is
+    'The minute in which the sweeper first looks at an entry; what lies past the year 6053 shares the last one.';
 
 create or replace function holdfast.delete_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], conditions smallint[], if_versions text[],

@@ -60,7 +60,7 @@ struct http_server {
 
 // Reads the request line and headers of a new request into `request`. On a fault a refusal is set (and
 // close_after where the framing cannot be trusted).
-void request_open(struct request *request, const char *method, const char *url);
+void request_open(struct request *request, const char *method, const char *url, const char *version);
 
 // Takes a piece of the body. False when the connection must be closed without an answer.
 bool request_take_body(struct request *request, const char *data, size_t size);

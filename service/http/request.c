@@ -139,7 +139,7 @@ static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const ch
         return MHD_YES;
     }
     uint8_t first = name.data[0] | 0x20;
-    if (first == 'h' && starts_lower(name, "holdfast-meta-") && name.size > METADATA_PREFIX) {
+    if (first == 'h' && starts_lower(name, "holdfast-meta-")) {
         keep_metadata(request, name, value);
         return MHD_YES;
     }
@@ -155,12 +155,14 @@ static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const ch
     return MHD_YES;
 }
 
-static void check_framing(struct request *request)
+static void check_framing(struct request *request, struct bytes version)
 {
     const struct bytes *headers = request->headers;
     bool chunked = headers[HEADER_TRANSFER_ENCODING].data != NULL;
     if (chunked && headers[HEADER_CONTENT_LENGTH].data)
         refuse_framing(request, "Content-Length", "Content-Length beside Transfer-Encoding");
+    if (chunked && bytes_is(version, "HTTP/1.0"))
+        refuse_framing(request, "Transfer-Encoding", "HTTP/1.0 has no transfer codings");
     if (chunked && !text_equals_lower(headers[HEADER_TRANSFER_ENCODING], "chunked")) {
         struct problem problem = {.kind = PROBLEM_UNSUPPORTED,
                                   .detail = "the only transfer coding is chunked",
@@ -186,7 +188,7 @@ static void check_metadata(struct request *request)
     for (int i = 0; i < request->metadata_count; i++) {
         const struct argument *one = &request->metadata[i];
         size += one->name.size + one->value.size;
-        if (!one->value.size)
+        if (!one->value.size || !one->name.size)
             refuse_invalid(request, bytes_of("Holdfast-Meta"), "a metadata header is empty");
         for (int j = 0; j < i; j++)
             if (bytes_equal(request->metadata[j].name, one->name))
@@ -486,13 +488,13 @@ static void check_json_type(struct request *request)
     request_refuse(request, &problem);
 }
 
-void request_open(struct request *request, const char *method, const char *url)
+void request_open(struct request *request, const char *method, const char *url, const char *version)
 {
     struct header_walk walk = {.request = request};
     request->method = bytes_of(method);
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, take_header, &walk);
     choose_id(request);
-    check_framing(request);
+    check_framing(request, bytes_of(version));
     size_t arguments = read_query(request);
     check_room(request, walk.count + arguments);
     find_route(request, strip_authority(bytes_of(url)));

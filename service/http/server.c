@@ -56,7 +56,7 @@ static struct request *request_alloc(struct http_server *server)
 }
 
 static struct request *request_new(struct http_server *server, struct MHD_Connection *connection,
-                                   const char *method, const char *url)
+                                   const char *method, const char *url, const char *version)
 {
     struct request *request = request_alloc(server);
     if (!request)
@@ -68,7 +68,7 @@ static struct request *request_new(struct http_server *server, struct MHD_Connec
     request->client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->client->request = request;
     request->client->since = request->started;
-    request_open(request, method, url);
+    request_open(request, method, url, version);
     refuse_surplus(request);
     return request;
 }
@@ -106,10 +106,9 @@ static enum MHD_Result handle_call(void *user, struct MHD_Connection *connection
                                    const char *method, const char *version, const char *data, size_t *size,
                                    void **slot)
 {
-    (void)version;
     struct request *request = *slot;
     if (!request) {
-        *slot = request = request_new(user, connection, method, url);
+        *slot = request = request_new(user, connection, method, url, version);
         if (!request)
             return MHD_NO;
         if (request_refuse_now(request)) {

@@ -164,7 +164,9 @@ START_TEST(expiry_at_the_end_of_time)
     ck_status(set_expiry(postponed, TEXT("{\"expires_at\":\"%s\"}", last)), 204);
     ck_status(set_expiry(api_entry(bucket, "new"), TEXT("{\"expires_at\":\"%s\"}", last)), 204);
     database_stop_clock(&api.database, START + 600 * SECOND);
-    sql_run(api.sql, "select holdfast.sweep_expired(1000)");
+    PGconn *connection = database_connect(&api.database);
+    sql_run(connection, "select holdfast.sweep_expired(1000)");
+    PQfinish(connection);
     ck_header(GET(postponed), "Holdfast-Expires-At", last);
     ck_status(PUT(postponed, BODY("w")), 204);
     database_shift_clock(&api.database, 0);

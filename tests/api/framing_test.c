@@ -499,6 +499,12 @@ START_TEST(http_1_0)
     ck_status(put, 201);
     ck_assert(raw_closes(raw, PATIENCE));
     raw_close(raw);
+    raw = connect_raw();
+    raw_text(raw, "PUT %s HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nw\r\n0\r\n\r\n", path);
+    ck_status(raw_read(raw, false, PATIENCE), 400);
+    ck_assert(raw_closes(raw, PATIENCE));
+    raw_close(raw);
+    ck_body(GET(path), BODY("v"));
 }
 END_TEST
 
