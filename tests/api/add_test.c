@@ -240,7 +240,9 @@ START_TEST(add_under_a_locale_with_a_decimal_comma)
         fprintf(stderr, "localedef has no de_DE here: the service runs with its own locale\n");
     struct service *german = service_start(&(struct service_options){
         .database = api.database.url,
-        .environment = (const char *const[]){"LC_ALL=de_DE.UTF-8", TEXT("LOCPATH=%s", folder), NULL}});
+        .environment = (const char *const[]){"LC_ALL=de_DE.UTF-8", TEXT("LOCPATH=%s", folder),
+                                             // the C library itself does not free what it made of LOCPATH
+                                             "ASAN_OPTIONS=detect_leaks=0", NULL}});
     struct http_client *client = http_client_new(service_url(german));
     const char *path = api_entry(bucket_of_type("float"), "k");
     const char *target = TEXT("%s/add", path);
