@@ -41,12 +41,23 @@ gid_t process_group(void)
     return user ? user->pw_gid : getegid();
 }
 
+// Whether `variable` (NAME=value) is given anew, so that ours does not stand before it.
+static bool is_replaced(const char *variable, const char *const *given)
+{
+    size_t name = strcspn(variable, "=") + 1;
+    for (; given && *given; given++)
+        if (strncmp(variable, *given, name) == 0)
+            return true;
+    return false;
+}
+
 // Our environment without what would configure the service by accident, then the given variables.
 static void build_environment(const char *const *given, char *out[MOST_VARIABLES])
 {
     int count = 0;
     for (char **variable = environ; *variable && count < MOST_VARIABLES / 2; variable++)
-        if (strncmp(*variable, "HOLDFAST_", 9) != 0 && strncmp(*variable, "PG", 2) != 0)
+        if (strncmp(*variable, "HOLDFAST_", 9) != 0 && strncmp(*variable, "PG", 2) != 0 &&
+            !is_replaced(*variable, given))
             out[count++] = *variable;
     for (; given && *given && count < MOST_VARIABLES - 1; given++)
         out[count++] = (char *)(uintptr_t)*given;
