@@ -84,7 +84,7 @@ enum {
     DECLARE_MOST,
     DECLARE_COLUMNS
 };
-enum declare_result { DECLARED_STATUS, DECLARED_CREATED_AT, DECLARED_ACTUAL };
+enum declare_result { DECLARED_STATUS, DECLARED_CREATED_AT, DECLARED_ACTUAL, DECLARED_POSITION };
 enum declare_status { DECLARED_NEW, DECLARED_CHANGED, DECLARED_OTHER_KIND, DECLARED_NOT_EMPTY };
 
 static const struct statement declare_bucket = {
@@ -177,6 +177,7 @@ static void declare_done(struct operation *operation, const struct outcome *outc
     case DECLARED_NEW:
     case DECLARED_CHANGED: {
         bool created = outcome_number(outcome, 0, DECLARED_STATUS) == DECLARED_NEW;
+        reply_position(request, outcome_number(outcome, 0, DECLARED_POSITION));
         reply_bucket(request, created ? 201 : 200, name, &call->configuration,
                      outcome_time(outcome, 0, DECLARED_CREATED_AT));
         return;

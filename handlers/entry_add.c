@@ -20,7 +20,15 @@ enum {
     ADD_COLUMNS,
 };
 
-enum add_result { ADDED_ORDINAL, ADDED_STATUS, ADDED_VERSION, ADDED_KIND, ADDED_VALUE, ADDED_EXPIRES_AT };
+enum add_result {
+    ADDED_ORDINAL,
+    ADDED_STATUS,
+    ADDED_VERSION,
+    ADDED_KIND,
+    ADDED_VALUE,
+    ADDED_EXPIRES_AT,
+    ADDED_MOST
+};
 
 static const struct statement add_entries = {
     .name = "add_entries",
@@ -70,6 +78,9 @@ static void add_done(struct operation *operation, const struct outcome *outcome)
         return;
     case WRITE_OTHER_KIND:
         reply_kind_mismatch(request, operation->bucket, outcome_bytes(outcome, 0, ADDED_KIND));
+        return;
+    case WRITE_TOO_LARGE:
+        reply_value_too_large(request, outcome_number(outcome, 0, ADDED_MOST));
         return;
     case WRITE_OVERFLOW:
         reply_simple_problem(request, PROBLEM_OVERFLOW, "the sum is out of range; the value is unchanged");

@@ -339,7 +339,6 @@ struct batch {
     size_t bytes;
     struct outcome failure; // of the first read that failed
     bool failed;
-    bool other_kind;
     const char *kind;
     struct batch_item items[];
 };

@@ -27,7 +27,7 @@ comment on function holdfast.bucket_configurations(text[]) is
 
 create or replace function holdfast.declare_bucket(
     name text, type text, ttl_us bigint, idle_us bigint, encrypted boolean, max_value_bytes integer
-) returns table (status smallint, created_at timestamptz, actual text)
+) returns table (status smallint, created_at timestamptz, actual text, pos bigint)
 language plpgsql volatile
 as $$
 #variable_conflict use_column
@@ -42,11 +42,11 @@ begin
         values (declare_bucket.name, declare_bucket.type, declare_bucket.ttl_us, declare_bucket.idle_us,
                 declare_bucket.encrypted, declare_bucket.max_value_bytes, holdfast.now())
         returning * into b;
-        return query select 0::smallint, b.created_at, b.kind;
+        return query select 0::smallint, b.created_at, b.kind, holdfast.draw_revision() + 1;
         return;
     end if;
     if b.kind <> 'bucket' then
-        return query select 2::smallint, b.created_at, b.kind;
+        return query select 2::smallint, b.created_at, b.kind, null::bigint;
         return;
     end if;
     if b.type <> declare_bucket.type and declare_bucket.type not in ('any', 'bytes') and exists (
@@ -55,18 +55,18 @@ begin
           and e.version > (select c.all_to from holdfast.clears_of(b.id, '', '\xff') c)
           and (b.cleared_to is null or e.version > b.cleared_to
                or not holdfast.is_cleared(e.bucket_id, e.path, e.version))) then
-        return query select 3::smallint, b.created_at, b.type;
+        return query select 3::smallint, b.created_at, b.type, null::bigint;
         return;
     end if;
     update holdfast.buckets k
     set type = declare_bucket.type, ttl_us = declare_bucket.ttl_us, idle_us = declare_bucket.idle_us,
         encrypted = declare_bucket.encrypted, max_value_bytes = declare_bucket.max_value_bytes
     where k.id = b.id;
-    return query select 1::smallint, b.created_at, b.kind;
+    return query select 1::smallint, b.created_at, b.kind, holdfast.draw_revision() + 1;
 end
 $$;
 comment on function holdfast.declare_bucket(text, text, bigint, bigint, boolean, integer) is
-    'Declares a bucket (status 0) or changes it as a whole (1). 2: the name is of another kind, which actual names. '
+    'Declares a bucket (status 0) or changes it as a whole (1); pos is the position. 2: the name is of another kind, which actual names. '
     '3: it has entries, which may not be of the new type; actual is the old one.';
 
 create or replace function holdfast.list_buckets(prefix text, after text, page integer)

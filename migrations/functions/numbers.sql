@@ -3,7 +3,7 @@
 create or replace function holdfast.add_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], integers bigint[], floats double precision[],
     conditions smallint[], if_versions text[], unless_versions text[], ttls bigint[], declares boolean[]
-) returns table (o smallint, status smallint, version bigint, kind text, val text, expires_at timestamptz)
+) returns table (o smallint, status smallint, version bigint, kind text, val text, expires_at timestamptz, most integer)
 language plpgsql volatile
 as $$
 #variable_conflict use_column
@@ -32,7 +32,9 @@ declare
     metadata_now bytea;
     int_now bigint;      -- null when the value is no integer
     float_now double precision;
+    int_new bigint;      -- what the operation would make of them
     float_new double precision;
+    text_new text;
     w_ids integer[] := '{}';
     w_paths bytea[] := '{}';
     w_versions bigint[] := '{}';
@@ -87,6 +89,7 @@ begin
             end if;
         end if;
         o := q.o; version := version_now; kind := null; val := text_now; expires_at := expiry_now;
+        most := mosts[q.w];
         if ids[q.w] is null then
             status := case when q.declares and q.conditions & 5 <> 0 then 2 else 3 end;
         elsif kinds[q.w] <> 'bucket' then
@@ -107,16 +110,18 @@ begin
                     or (q.by_int < 0 and int_now < -9223372036854775808 - q.by_int) then
                     status := 11;
                 else
-                    int_now := int_now + q.by_int; float_now := int_now; text_now := int_now::text;
+                    int_new := int_now + q.by_int; float_new := int_new; text_new := int_new::text;
                 end if;
             elsif (q.by_float >= 0 and float_now > 1.7976931348623157e308 - q.by_float)
                 or (q.by_float < 0 and float_now < -1.7976931348623157e308 - q.by_float) then
                 status := 11;
             else
-                float_new := float_now + q.by_float;
-                float_now := float_new; int_now := null; text_now := float_now::text;
+                float_new := float_now + q.by_float; int_new := null; text_new := float_new::text;
             end if;
-            if status = 11 then
+            if status = 0 and octet_length(text_new) > mosts[q.w] then
+                status := 6;
+            end if;
+            if status <> 0 then
                 if not live then
                     int_now := null; float_now := null;
                 end if;
@@ -127,6 +132,7 @@ begin
                     content_type_now := 'application/json';
                     live := true;
                 end if;
+                int_now := int_new; float_now := float_new; text_now := text_new;
                 version_now := base + q.o;
                 dirty := true;
                 version := version_now; val := text_now; expires_at := expiry_now;
@@ -155,7 +161,8 @@ comment on function holdfast.add_entries(text[], smallint[], smallint[], bytea[]
     'Adds integers (null where the summand is none) or floats to entries; several operations on one path are decided in '
     'the order of their ordinals and written once. An absent entry counts as 0, and only then ttls (microseconds) count. '
     'status 0: done (val is the sum), 2: a condition failed (version is the live one or null), 3: the bucket is not '
-    'declared, 4: of another kind (kind), 5: the bucket, the value or the summand is of another type, 11: overflow.';
+    'declared, 4: of another kind (kind), 5: the bucket, the value or the summand is of another type, '
+    '6: the sum is longer than most, 11: overflow.';
 
 create or replace function holdfast.number_of(value bytea)
 returns table (as_int bigint, as_float double precision, as_text text)

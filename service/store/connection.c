@@ -40,7 +40,6 @@ static void complain(struct connection *connection, const char *event, const cha
 {
     int64_t now = timestamp_monotonic();
     if (connection->last_complaint && now - connection->last_complaint < 1000 * 1000) {
-        connection->complaints_kept_back++;
         return;
     }
     static const char *const role_names[] = {"read", "write", "large", "list", "admin"};
@@ -208,6 +207,7 @@ static void connection_open(struct connection *connection)
     const char *values[] = {
         connection->options->connection, options, "UTF8", "holdfast", "10", "15000", NULL};
     connection->state = CONNECTION_OPENING;
+    connection->leaving = false;
     connection->opening_since = timestamp_monotonic();
     connection->pg = PQconnectStartParams(keys, values, 1);
     connection->want_write = true;
@@ -418,9 +418,12 @@ static void take_calls(struct connection *connection)
 {
     struct call *done;
     bool usable = take_answers(connection, &done);
-    for (struct call *call = done; call; call = call->next)
+    for (struct call *call = done; call; call = call->next) {
         if (call->lane)
             connection->calls--;
+        if (sqlstate_is(call, "25006"))
+            connection->leaving = true;
+    }
     // The server gets its next call before the answers of the last one are dealt with: both work at once
     // then.
     if (usable)
@@ -434,11 +437,12 @@ static void take_calls(struct connection *connection)
             call_deliver(call);
         else
             call_failed(connection, call);
-        if (sqlstate_is(call, "25006")) // a standby now: look for the server that takes writes
-            usable = false;
         PQclear(call->result);
         free(call);
     }
+    // Dropped with calls under way, it could not tell of those whether they did anything.
+    if (connection->leaving && !connection->first)
+        usable = false;
     if (!usable && connection->pg)
         connection_lost(connection, "database_lost");
 }
@@ -584,7 +588,7 @@ static struct lane *oldest_lane(struct connection *connection)
 
 void connection_flush(struct connection *connection)
 {
-    if (connection->state != CONNECTION_READY || !connection->waiting)
+    if (connection->state != CONNECTION_READY || connection->leaving || !connection->waiting)
         return;
     bool sent = false;
     while (connection->waiting && connection->calls < CALLS_IN_FLIGHT) {

@@ -325,6 +325,24 @@ static void add_until_full(size_t index, void *user)
     http_client_free(client);
 }
 
+// The bucket's limit is for every value that is written, a sum too; the sums before it stay.
+START_TEST(sum_over_the_buckets_limit_is_413)
+{
+    const char *bucket = api_bucket();
+    ck_status(DECLARE(bucket, "{\"type\":\"int\",\"max_value_bytes\":3}"), 201);
+    const char *path = api_entry(bucket, "k");
+    const char *target = TEXT("%s/add", path);
+    ck_status(POST(target, bytes_of("{\"by\":999}")), 200);
+    struct answer *refused = POST(target, bytes_of("{\"by\":1}"));
+    ck_problem(refused, 413, "too_large");
+    ck_assert_int_eq(json_integer_value(json_object_get(refused->json, "limit")), 3);
+    ck_body(GET(path), BODY("999"));
+    ck_status(POST(target, bytes_of("{\"by\":-999}")), 200);
+    ck_problem(POST(TEXT("%s/add", api_entry(bucket, "new")), bytes_of("{\"by\":1000}")), 413, "too_large");
+    ck_status(GET(api_entry(bucket, "new")), 404);
+}
+END_TEST
+
 START_TEST(one_overflow_is_refused_alone)
 {
     for (int room = ROOM; room >= 0; room -= ROOM) {
@@ -393,6 +411,7 @@ Suite *add_suite(void)
         add_if_match_adds_to_that_version_only,
         add_under_a_locale_with_a_decimal_comma,
         adds_of_one_key_are_exact,
+        sum_over_the_buckets_limit_is_413,
         one_overflow_is_refused_alone,
         adds_of_many_keys_spare_each_other,
         NULL,

@@ -58,6 +58,8 @@ START_TEST(put_bucket_declares_and_changes)
     ck_assert(json_is_null(member(second, "ttl")));
     ck_assert_int_eq(json_integer_value(member(second, "max_value_bytes")), 8388608);
     ck_assert_pstr_eq(answer_text(second, "created_at"), answer_text(first, "created_at"));
+    ck_assert(strtoll(answer_need(second, "Holdfast-Position"), NULL, 10) >
+              strtoll(answer_need(first, "Holdfast-Position"), NULL, 10));
     struct answer *got = GET(bucket_path(bucket));
     ck_status(got, 200);
     ck_assert(json_equal(got->json, second->json));
