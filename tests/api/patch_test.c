@@ -2,6 +2,7 @@
 #include "entry_steps.h"
 
 #include "support/parallel.h"
+#include "support/rfc7396.h"
 
 #include <stdatomic.h>
 
@@ -26,26 +27,8 @@ static void expect_patched(const char *value, const char *patch, const char *res
 // The table of the RFC's appendix A.
 START_TEST(rfc_7396_examples)
 {
-    static const char *const rows[][3] = {
-        {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
-        {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
-        {"{\"a\":\"b\"}", "{\"a\":null}", "{}"},
-        {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
-        {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
-        {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
-        {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
-        {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
-        {"[\"a\",\"b\"]", "[\"c\",\"d\"]", "[\"c\",\"d\"]"},
-        {"{\"a\":\"b\"}", "[\"c\"]", "[\"c\"]"},
-        {"{\"a\":\"foo\"}", "null", "null"},
-        {"{\"a\":\"foo\"}", "\"bar\"", "\"bar\""},
-        {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
-        {"[1,2]", "{\"a\":\"b\",\"c\":null}", "{\"a\":\"b\"}"},
-        {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
-    };
-    ck_assert_uint_eq(sizeof rows / sizeof rows[0], 15);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        expect_patched(rows[i][0], rows[i][1], rows[i][2]);
+    for (size_t i = 0; i < RFC7396_EXAMPLES; i++)
+        expect_patched(rfc7396_examples[i].target, rfc7396_examples[i].patch, rfc7396_examples[i].result);
 }
 END_TEST
 

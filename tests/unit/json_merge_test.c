@@ -6,6 +6,7 @@
 #include "base/json_text.h"
 #include "json_random.h"
 #include "support/json_oracle.h"
+#include "support/rfc7396.h"
 
 #include <stdio.h>
 
@@ -41,13 +42,7 @@ static void assert_refused(struct bytes target, struct bytes patch, enum json_me
     buffer_free(&out);
 }
 
-struct example {
-    const char *target;
-    const char *patch;
-    const char *result;
-};
-
-static void assert_examples(const struct example *examples, size_t count)
+static void assert_examples(const struct merge_example *examples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         assert_merged(examples[i].target ? bytes_of(examples[i].target) : bytes_make(NULL, 0),
@@ -57,30 +52,13 @@ static void assert_examples(const struct example *examples, size_t count)
 
 START_TEST(merge_does_what_rfc_7396_appendix_a_shows)
 {
-    static const struct example examples[15] = {
-        {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
-        {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
-        {"{\"a\":\"b\"}", "{\"a\":null}", "{}"},
-        {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
-        {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
-        {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
-        {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
-        {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
-        {"[\"a\",\"b\"]", "[\"c\",\"d\"]", "[\"c\",\"d\"]"},
-        {"{\"a\":\"b\"}", "[\"c\"]", "[\"c\"]"},
-        {"{\"a\":\"foo\"}", "null", "null"},
-        {"{\"a\":\"foo\"}", "\"bar\"", "\"bar\""},
-        {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
-        {"[1,2]", "{\"a\":\"b\",\"c\":null}", "{\"a\":\"b\"}"},
-        {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
-    };
-    assert_all_examples(examples);
+    assert_examples(rfc7396_examples, RFC7396_EXAMPLES);
 }
 END_TEST
 
 START_TEST(merge_keeps_the_text_it_does_not_touch)
 {
-    static const struct example examples[] = {
+    static const struct merge_example examples[] = {
         {"{\"big\":12345678901234567890,\"far\":1e400,\"one\":1.0,\"none\":-0.0,\"n\":1}", "{\"n\":2}",
          "{\"big\":12345678901234567890,\"far\":1e400,\"one\":1.0,\"none\":-0.0,\"n\":2}"},
         {"{\"s\":\"\\u0041\\/\\u00e9\\ud800\\u0000\",\"n\":1}", "{\"m\":1}",
@@ -100,7 +78,7 @@ END_TEST
 
 START_TEST(merge_keeps_the_order_of_members)
 {
-    static const struct example examples[] = {
+    static const struct merge_example examples[] = {
         {"{\"c\":1,\"b\":2,\"a\":3}", "{\"z\":0,\"b\":{\"q\":1},\"y\":0,\"a\":null}",
          "{\"c\":1,\"b\":{\"q\":1},\"z\":0,\"y\":0}"},
         {"{\"o\":{\"c\":1,\"b\":2},\"p\":1}", "{\"p\":2,\"o\":{\"d\":3,\"b\":4}}",
@@ -112,7 +90,7 @@ END_TEST
 
 START_TEST(merge_reads_what_is_there_with_white_space_around)
 {
-    static const struct example examples[] = {
+    static const struct merge_example examples[] = {
         {" {} ", "\n{ } ", "{}"},
         {"\t{\"a\":1}", " [ 1 ] ", "[ 1 ]"},
         {"{ \"a\" : 1 , \"b\" : 2 }", "{ \"a\" : null }", "{\"b\" : 2}"},
@@ -124,7 +102,7 @@ END_TEST
 
 START_TEST(merge_takes_what_is_absent_for_no_object)
 {
-    static const struct example examples[] = {
+    static const struct merge_example examples[] = {
         {NULL, "{\"a\":1,\"b\":null,\"c\":{\"d\":null}}", "{\"a\":1,\"c\":{}}"},
         {NULL, "[null]", "[null]"},
         {NULL, "null", "null"},
@@ -138,7 +116,7 @@ END_TEST
 
 START_TEST(merge_compares_names_by_their_characters)
 {
-    static const struct example examples[] = {
+    static const struct merge_example examples[] = {
         {"{\"\\u0061\":1}", "{\"a\":2}", "{\"\\u0061\":2}"},
         {"{\"a\":1}", "{\"\\u0061\":null}", "{}"},
         {"{\"\\u00e9\":1,\"\xe2\x82\xac\":1}", "{\"\xc3\xa9\":2,\"\\u20AC\":3}",
@@ -176,7 +154,7 @@ START_TEST(merge_refuses_two_members_of_one_name_anywhere)
         assert_refused(B("{}"), bytes_of(twice[i]), JSON_MERGE_DUPLICATE);
         assert_refused(bytes_make(NULL, 0), bytes_of(twice[i]), JSON_MERGE_DUPLICATE);
     }
-    static const struct example once[] = {
+    static const struct merge_example once[] = {
         {"{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":1}]}", "{\"c\":{\"a\":1}}",
          "{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":1}],\"c\":{\"a\":1}}"},
     };
