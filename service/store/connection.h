@@ -22,7 +22,8 @@ struct connection {
     enum connection_state state;
     PGconn *pg;
     bool want_write;
-    bool leaving; // the server takes no more writes: what is under way is awaited, then another one looked for
+    bool
+        leaving; // the server takes no more writes: what is under way is awaited, then another one looked for
     bool lost_while_ready; // the first attempt after a loss: what waits is given that attempt's time
     int64_t opening_since;
     int64_t backoff;
