@@ -37,15 +37,15 @@ create or replace function holdfast.get_entries(
 language sql stable
 as $$
     select q.o,
-           case when r.ids[q.w] = 0 then 2 when r.ids[q.w] < 0 then 3 when e.version is null then 1 else 0 end::smallint,
-           e.version, e.expires_at, e.idle_us, e.content_type, e.metadata, octet_length(e.value),
-           case when q.wanted and e.version is distinct from q.unless and octet_length(e.value) <= largest
-                then e.value end,
+           case when r.ids[q.w] = 0 then 2 when r.ids[q.w] < 0 then 3 when e.version is null then 1 end::smallint,
+           e.version, e.expires_at, e.idle_us, e.content_type, e.metadata,
+           case when not v.given then octet_length(e.value) end, case when v.given then e.value end,
            case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w])
                 else r.types[q.w] end,
-           r.now
+           case when e.expires_at is not null then r.now end
     from (select holdfast.now() as now, array_agg(k.cleared_to order by n.i) as cleared,
-                 array_agg(nullif(k.type, 'any') order by n.i) as types,
+                 array_agg(nullif(holdfast.declared_type(k.type, k.encrypted, k.sealing, k.max_value_bytes), 'any')
+                           order by n.i) as types,
                  array_agg(coalesce(case when k.kind = 'bucket' then k.id else -k.id end, 0) order by n.i) as ids
           from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name) r
     cross join unnest(which, ordinals, paths, unless, wants) q(w, o, path, unless, wanted)
@@ -53,11 +53,13 @@ as $$
         and (e.expires_at is null or e.expires_at > r.now)
         and (r.cleared[q.w] is null or e.version > r.cleared[q.w]
              or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+    cross join lateral (
+        select q.wanted and e.version is distinct from q.unless and octet_length(e.value) <= largest as given) v
 $$;
 comment on function holdfast.get_entries(text[], smallint[], smallint[], bytea[], bigint[], boolean[], integer) is
-    'status 0: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind, which kind names; else '
-    'kind is the bucket''s type, null for any. The value comes when it '
-    'is wanted, has another version than unless and at most largest bytes.';
+    'status null: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind, which kind names; else '
+    'kind is the bucket''s type, null for any. The value comes when it is wanted, has another version than unless and '
+    'at most largest bytes; else its size. now comes with expires_at. What is ordinary is null: it costs nothing to send.';
 
 create or replace function holdfast.put_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], vals bytea[], content_types text[],
@@ -69,6 +71,7 @@ as $$
 #variable_conflict use_column
 declare
     locked boolean;
+    told boolean;
     ids integer[];
     kinds text[];
     types text[];
@@ -77,24 +80,51 @@ declare
     mosts integer[];
     cleared bigint[];
     lifted boolean;
+    severed bigint;
     base bigint;
     t0 timestamptz;
 begin
     locked := holdfast.lock_names(names);
+    told := holdfast.announce(names, which, paths, 'e');
     t0 := holdfast.now(); -- after the lock: it may have taken a while
-    select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted
+    select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted, severed
     from holdfast.bucket_configurations(names);
     if array_position(ids, null) is not null then
         perform holdfast.make_buckets(array(
             select names[q.w] from unnest(which, conditions, untils, declares) q(w, conditions, until, declares)
             where q.declares and q.conditions & 5 = 0 and (q.until is null or q.until > t0)));
-        select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted
+        select * into ids, kinds, types, bucket_ttls, bucket_idles, mosts, cleared, lifted, severed
         from holdfast.bucket_configurations(names);
     end if;
     if not lifted then
         perform holdfast.refuse_restored();
     end if;
     base := nextval('holdfast.revision') - 256;
+    if severed is not null then
+        perform holdfast.save_images(array(select ids[w] from unnest(which) with ordinality q(w, i) order by i), paths, base + 1);
+    end if;
+
+    -- A lone plain write, which somebody waits for by itself, is spared the query for many: it is twice as long in setting
+    -- up as in writing.
+    if cardinality(paths) = 1 and conditions[1] = 0 and ttls[1] is null and untils[1] is null and kinds[1] = 'bucket'
+        and bucket_ttls[1] is null and bucket_idles[1] is null and cleared[1] is null
+        and octet_length(vals[1]) <= mosts[1]
+        and (types[1] = checked[1] or (types[1] in ('any', 'bytes') and left(checked[1], 4) <> 'seal')) then
+        o := ordinals[1]; version := base + o; most := mosts[1];
+        insert into holdfast.entries as e (bucket_id, path, version, content_type, metadata, value)
+        values (ids[1], paths[1], version, content_types[1], metadatas[1], vals[1])
+        on conflict (bucket_id, path) do update
+        set version = excluded.version, content_type = excluded.content_type, metadata = excluded.metadata,
+            value = excluded.value
+        where e.expires_at is null
+        -- As the statement began: whether it replaced one. An expired one may be freed meanwhile, and was none already.
+        returning (select count(*) from holdfast.entries w
+                   where w.bucket_id = e.bucket_id and w.path = e.path and w.expires_at is null) into status;
+        if found then
+            return next;
+            return;
+        end if;
+    end if;
     -- The arrays are addressed by place: plpgsql keeps them taken apart, and one row source is far cheaper to set up
     -- than one for each array.
     return query
@@ -123,7 +153,8 @@ begin
                        when ids[w] is null and untils[i] <= t0 then 7
                        when ids[w] is null then 3
                        when kinds[w] <> 'bucket' then 4
-                       when types[w] not in ('any', 'bytes') and types[w] <> checked[i] then 5
+                       when types[w] <> checked[i]
+                           and (types[w] not in ('any', 'bytes') or left(checked[i], 4) = 'seal') then 5
                        when octet_length(vals[i]) > mosts[w] then 6
                        when untils[i] <= t0 then 7
                        when conditions[i] <> 0 and not holdfast.condition_holds(
@@ -190,25 +221,35 @@ as $$
 #variable_conflict use_column
 declare
     locked boolean;
+    told boolean;
     ids integer[];
     kinds text[];
+    types text[];
     cleared bigint[];
     lifted boolean;
+    severed bigint;
     base bigint;
     t0 timestamptz;
 begin
     locked := holdfast.lock_names(names);
+    told := holdfast.announce(names, which, paths, 'e');
     t0 := holdfast.now();
-    select c.ids, c.kinds, c.cleared, c.lifted into ids, kinds, cleared, lifted
+    select c.ids, c.kinds, c.types, c.cleared, c.lifted, c.severed into ids, kinds, types, cleared, lifted, severed
     from holdfast.bucket_configurations(names) c;
     if not lifted then
         perform holdfast.refuse_restored();
     end if;
     base := nextval('holdfast.revision') - 256;
+    if severed is not null then
+        perform holdfast.save_images(array(select ids[w] from unnest(which) with ordinality q(w, i) order by i), paths, base + 1);
+    end if;
     return query
     with c as materialized (
         select q.o, q.w, q.path, q.conditions, e.version old_version, l.live, e.content_type, e.metadata, e.expires_at,
-               octet_length(e.value) > largest and largest >= 0 too_large,
+               largest >= 0 and (octet_length(e.value) > largest
+                                 or (largest < 2147483647
+                                     and (left(e.content_type, 1) = chr(1)
+                                          or left(types[q.w], 4) = 'seal'))) is true too_large,
                case
                    when kinds[q.w] <> 'bucket' then 4
                    when not holdfast.condition_holds(q.conditions, l.live, e.version, q.if_versions, q.unless_versions)
@@ -243,7 +284,8 @@ begin
                when f.winner < f.o then null
                when f.live then f.old_version
            end,
-           kinds[f.w], f.old_version, f.content_type, f.metadata, f.expires_at,
+           case when kinds[f.w] = 'bucket' then nullif(types[f.w], 'any') else kinds[f.w] end, f.old_version,
+           f.content_type, f.metadata, f.expires_at,
            case when largest >= 0 then d.value end
     from f left join d on d.o = f.o;
 end
@@ -251,7 +293,9 @@ $$;
 comment on function holdfast.take_entries(text[], smallint[], smallint[], bytea[], smallint[], text[], text[], integer) is
     'Removes live entries and gives what they were. status 0: taken (version is the position, taken the version of the '
     'value), 2: a condition failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind '
-    '(kind), 8: absent, 10: the value has more than largest bytes and was left. Of several operations on one path the '
+    '(kind), 8: absent, 10: the value has more than largest bytes, or its bucket is encrypted and largest is not the '
+    'largest integer: it was left, for the caller to see whether it opens before it is gone; else kind is the bucket''s '
+    'type, null for any. Of several operations on one path the '
     'first whose conditions hold wins. A largest of -1 gives no values.';
 
 create or replace function holdfast.renew_entries(
@@ -270,6 +314,13 @@ begin
     end if;
     locked := holdfast.lock_names(names);
     t0 := holdfast.now();
+    if holdfast.severed_to() is not null then
+        perform holdfast.save_images(array_agg(e.bucket_id), array_agg(e.path), holdfast.last_revision())
+        from unnest(which, paths, versions) q(w, path, version)
+        join holdfast.buckets b on b.name = names[q.w]
+        join holdfast.entries e on e.bucket_id = b.id and e.path = q.path and e.version = q.version
+        where e.expires_at > t0;
+    end if;
     update holdfast.entries e
     set expires_at = t0 + e.idle_us * interval '1 microsecond'
     from (select distinct b.id, q.path, q.version
@@ -297,21 +348,27 @@ as $$
 #variable_conflict use_column
 declare
     locked boolean;
+    told boolean;
     ids integer[];
     kinds text[];
     cleared bigint[];
     lifted boolean;
+    severed bigint;
     base bigint;
     t0 timestamptz;
 begin
     locked := holdfast.lock_names(names);
+    told := holdfast.announce(names, which, paths, 'e');
     t0 := holdfast.now();
-    select c.ids, c.kinds, c.cleared, c.lifted into ids, kinds, cleared, lifted
+    select c.ids, c.kinds, c.cleared, c.lifted, c.severed into ids, kinds, cleared, lifted, severed
     from holdfast.bucket_configurations(names) c;
     if not lifted then
         perform holdfast.refuse_restored();
     end if;
     base := nextval('holdfast.revision') - 256;
+    if severed is not null then
+        perform holdfast.save_images(array(select ids[w] from unnest(which) with ordinality q(w, i) order by i), paths, base + 1);
+    end if;
     return query
     with c as materialized (
         select q.o, q.w, q.path, e.version old_version, l.live, x.wanted,

@@ -16,8 +16,9 @@ begin
         insert into holdfast.lifts (low, high) values (was, lifted);
         delete from holdfast.lifts l where l.id <= (select max(m.id) from holdfast.lifts m) - 10000;
     end if;
-    insert into holdfast.lifted as l (mark) values (pg_catalog.pg_current_xact_id()::xid)
-    on conflict (single) do update set mark = excluded.mark;
+    insert into holdfast.lifted as l (mark, server_started)
+    values (pg_catalog.pg_current_xact_id()::xid, pg_catalog.pg_postmaster_start_time())
+    on conflict (single) do update set mark = excluded.mark, server_started = excluded.server_started;
     return greatest(was, lifted);
 end
 $$;

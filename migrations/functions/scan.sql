@@ -31,64 +31,66 @@ comment on function holdfast.clears_of(integer, bytea, bytea) is
     'What clears mean for the paths from low, below beyond: every version up to all_to is absent, none above some_to is, '
     'and between the two is_cleared() knows. So a list steps over a million hidden rows by comparing numbers.';
 
-create or replace function holdfast.scan_entries(
-    name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer, bytes bigint, wanted boolean
+create or replace function holdfast.page_of_entries(
+    name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer
 ) returns table (status smallint, path bytea, version bigint, expires_at timestamptz, content_type text, size integer,
-                 value bytea, kind text)
-language plpgsql stable
+                 value bytea, kind text, metadata bytea)
+language sql stable
 as $$
-#variable_conflict use_column
-declare
-    t0 timestamptz := holdfast.now();
-    b holdfast.buckets;
-    all_to bigint := 0;
-    some_to bigint := 0;
-    total bigint := 0;
-    nr integer := 0;
-    -- One bound at each end, never null, so that the index is entered at the page's first row and left at its last.
-    first bytea := case when after >= low then after || '\x00'::bytea else low end;
-    beyond bytea := coalesce(high, '\xff'::bytea);
-begin
-    select * into b from holdfast.buckets k where k.name = scan_entries.name;
-    if not found or b.kind <> 'bucket' then
-        status := case when b.id is null then 2 else 3 end;
-        kind := b.kind;
-        return next;
-        return;
-    end if;
-    status := 0;
-    kind := b.type;
-    if b.cleared_to is not null then
-        select c.all_to, c.some_to into all_to, some_to from holdfast.clears_of(b.id, first, beyond) c;
-    end if;
-    for path, version, expires_at, content_type, size, value in
-        select e.path, e.version, e.expires_at, e.content_type, octet_length(e.value), e.value
+    -- One bound at each end, so that the index is entered at the page's first row and left at its last.
+    select case when b.id is null then 2 when b.kind <> 'bucket' then 3 end::smallint,
+           e.path, e.version, e.expires_at, e.content_type, e.size, e.value,
+           case when b.kind <> 'bucket' then b.kind
+                else nullif(holdfast.declared_type(b.type, b.encrypted, b.sealing, b.max_value_bytes), 'any') end, e.metadata
+    from (select holdfast.now() as now offset 0) r
+    left join holdfast.buckets b on b.name = $1
+    left join lateral (
+        select c.all_to, c.some_to from holdfast.clears_of(b.id, $2, coalesce($3, '\xff')) c
+        where b.cleared_to is not null offset 0) c on true
+    left join lateral (
+        select e.path, e.version, e.expires_at, e.content_type, e.value, octet_length(e.value) as size, e.metadata
         from holdfast.entries e
-        where e.bucket_id = b.id and e.path >= first and e.path < beyond
-          and (e.expires_at is null or e.expires_at > t0)
-          and e.version > all_to
-          and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains))
-          and (e.version > some_to or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+        where e.bucket_id = b.id and b.kind = 'bucket'
+          and e.path >= case when $4 >= $2 then $4 || '\x00'::bytea else $2 end and e.path < coalesce($3, '\xff')
+          and (e.expires_at is null or e.expires_at > r.now)
+          and (c.all_to is null or e.version > c.all_to)
+          and ($6 is null or holdfast.key_contains(substr(e.path, $5 + 1), $6))
+          and (c.some_to is null or e.version > c.some_to or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
         order by e.path
-        limit page
-    loop
-        nr := nr + 1;
-        total := total + size;
-        if not wanted then
-            value := null;
-        elsif nr > 1 and total > bytes then
-            value := null; -- the first that is beyond, to show that there is one
-            return next;
-            return;
-        end if;
-        return next;
-    end loop;
-end
+        limit $7) e on true
 $$;
-comment on function holdfast.scan_entries(text, bytea, bytea, bytea, integer, bytea, integer, bigint, boolean) is
-    'Live entries of a bucket with low <= path < high that follow after and, with contains, have it in the key, which '
-    'begins after skip bytes of the path; in byte order: at most page, and no more once their values pass bytes (the first always comes). kind is the '
-    'bucket''s type. status 2: the bucket is not declared, 3: of another kind (kind); else 0.';
+comment on function holdfast.page_of_entries(text, bytea, bytea, bytea, integer, bytea, integer) is
+    'Up to page live entries of a bucket with low <= path < high (null: no end) that follow after and, with contains, '
+    'have it in the key, which begins after skip bytes of the path; in byte order. kind is the bucket''s type, null for '
+    'any. Without any, one row whose path is null. status 2: the bucket is not declared, 3: of another kind (kind).';
+
+create or replace function holdfast.scan_entries(
+    name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer, largest bigint
+) returns table (status smallint, path bytea, version bigint, expires_at timestamptz, content_type text, size integer,
+                 value bytea, kind text, metadata bytea)
+language sql stable
+as $$
+    select p.status, p.path, p.version, p.expires_at, p.content_type, case when p.size > $8 then p.size end,
+           case when p.size <= $8 then p.value end, p.kind, p.metadata
+    from holdfast.page_of_entries($1, $2, $3, $4, $5, $6, $7) p
+$$;
+comment on function holdfast.scan_entries(text, bytea, bytea, bytea, integer, bytea, integer, bigint) is
+    'A page_of_entries() with each value of at most largest bytes (-1: none), and the size of each other.';
+
+create or replace function holdfast.scan_large_entries(
+    name text, low bytea, high bytea, after bytea, skip integer, contains bytea, page integer, bytes bigint
+) returns table (status smallint, path bytea, version bigint, expires_at timestamptz, content_type text, size integer,
+                 value bytea, kind text, metadata bytea)
+language sql stable
+as $$
+    select p.status, p.path, p.version, p.expires_at, p.content_type, p.size,
+           case when p.so_far = p.size or p.so_far <= $8 then p.value end, p.kind, p.metadata
+    from (select q.*, sum(q.size) over (order by q.path rows unbounded preceding) as so_far
+          from holdfast.page_of_entries($1, $2, $3, $4, $5, $6, $7) q) p
+    order by p.path
+$$;
+comment on function holdfast.scan_large_entries(text, bytea, bytea, bytea, integer, bytea, integer, bigint) is
+    'A page_of_entries() whose values may be large: once they pass bytes no more of them come (the first always does).';
 
 create or replace function holdfast.clear_range(
     name text, low bytea, high bytea, skip integer, contains bytea, most integer
@@ -97,6 +99,7 @@ language plpgsql volatile
 as $$
 #variable_conflict use_column
 declare
+    told boolean;
     t0 timestamptz;
     b holdfast.buckets;
     base bigint;
@@ -104,6 +107,7 @@ declare
     beyond bytea := coalesce(high, '\xff'::bytea); -- above every path
 begin
     perform holdfast.lock_names(array[clear_range.name]);
+    told := holdfast.announce(array[clear_range.name], null, null, 'e');
     t0 := holdfast.now();
     select * into b from holdfast.buckets k where k.name = clear_range.name;
     if not found or b.kind <> 'bucket' then
@@ -122,6 +126,12 @@ begin
             return query select 0::smallint, null::bigint, base + 1, b.kind;
             return;
         end if;
+    end if;
+    if holdfast.severed_to() is not null then
+        perform holdfast.save_images(array_agg(e.bucket_id), array_agg(e.path), base + 1)
+        from holdfast.entries e
+        where e.bucket_id = b.id and e.path >= low and e.path < beyond
+          and (contains is null or holdfast.key_contains(substr(e.path, skip + 1), contains));
     end if;
     with gone as (
         delete from holdfast.entries e
