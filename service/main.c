@@ -1,8 +1,11 @@
 // The program's commands.
+#include "client/commands.h"
+#include "key_command.h"
 #include "options.h"
 #include "serve.h"
 #include "store/embedded.h"
 #include "store/migrate.h"
+#include "token_command.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -10,27 +13,39 @@
 
 static const char help[] = "holdfast: an application's state over HTTP, kept on PostgreSQL\n"
                            "\n"
-                           "Commands:\n"
-                           "  serve      serve the HTTP interface\n"
-                           "  migrate    bring the database's schema up to date and end\n"
-                           "  version    print the version\n"
+                           "The service:\n"
+                           "  serve       serve the HTTP interface\n"
+                           "  migrate     bring the database's schema up to date and end\n"
+                           "  token       make, list and revoke tokens\n"
+                           "  key         make keys that seal values, and change to another\n"
+                           "  version     print the version\n"
                            "\n"
-                           "holdfast COMMAND --help says more.\n";
+                           "A client of it (at HOLDFAST_URL):\n";
+
+static void print_help(void)
+{
+    fputs(help, stdout);
+    const struct command *command;
+    for (size_t i = 0; (command = command_at(i)); i++)
+        printf("  %-11s %s\n", command->name, command->summary);
+    fputs("\nholdfast COMMAND --help says more.\n", stdout);
+}
 
 static int run_serve(int argc, char **argv)
 {
     struct options options;
-    enum options_verdict verdict = options_read(OPTIONS_SERVE, argc, argv, &options);
+    enum options_verdict verdict = options_read(OPTIONS_SERVE, argc, argv, 2, &options);
     if (verdict != OPTIONS_OK)
         return verdict == OPTIONS_HELP ? 0 : 2;
     log_set_level(options.log_level);
     return serve(&options);
 }
 
-static int migrate_database(const char *connection)
+static int migrate_database(const char *connection, const char *role)
 {
     char error[1024];
-    if (migrate(connection, error, sizeof error)) {
+    if (migrate(connection, error, sizeof error) &&
+        (!role || migrate_grant(connection, role, error, sizeof error))) {
         printf("the schema is at migration %d\n", migrate_latest());
         return 0;
     }
@@ -41,19 +56,19 @@ static int migrate_database(const char *connection)
 static int run_migrate(int argc, char **argv)
 {
     struct options options;
-    enum options_verdict verdict = options_read(OPTIONS_MIGRATE, argc, argv, &options);
+    enum options_verdict verdict = options_read(OPTIONS_MIGRATE, argc, argv, 2, &options);
     if (verdict != OPTIONS_OK)
         return verdict == OPTIONS_HELP ? 0 : 2;
     log_set_level(options.log_level);
     if (options.database)
-        return migrate_database(options.database);
+        return migrate_database(options_session_database(&options), options.grant_to);
     char error[1024];
     struct embedded *embedded = embedded_start(options.data, error, sizeof error);
     if (!embedded) {
         fprintf(stderr, "holdfast: %s\n", error);
         return 1;
     }
-    int code = migrate_database(embedded_connection(embedded));
+    int code = migrate_database(embedded_connection(embedded), options.grant_to);
     embedded_stop(embedded);
     return code;
 }
@@ -83,12 +98,19 @@ int main(int argc, char **argv)
         return run_serve(argc, argv);
     if (!strcmp(command, "migrate"))
         return run_migrate(argc, argv);
+    if (!strcmp(command, "token"))
+        return token_command(argc, argv);
+    if (!strcmp(command, "key"))
+        return key_command(argc, argv);
     if (!strcmp(command, "version") || !strcmp(command, "--version"))
         return run_version(argc, argv);
     if (!strcmp(command, "--help") || !strcmp(command, "-h") || !strcmp(command, "help")) {
-        fputs(help, stdout);
+        print_help();
         return 0;
     }
+    const struct command *client = command_find(command);
+    if (client)
+        return command_run(client, argc, argv);
     if (*command)
         fprintf(stderr, "holdfast: there is no command %s (see holdfast --help)\n", command);
     else

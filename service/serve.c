@@ -4,17 +4,23 @@
 #include "base/timestamp.h"
 #include "handlers/context.h"
 #include "listener.h"
+#include "security/key_ring.h"
+#include "security/tls.h"
 #include "store/embedded.h"
 #include "store/migrate.h"
+#include "store/pooler.h"
+#include "store/reach.h"
 #include "worker.h"
 
 #include <errno.h>
 #include <libpq-fe.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +35,12 @@ struct service {
     struct options options;
     struct embedded *embedded;
     const char *connection;
+    const char *sessions; // the same database without a pooler
+    bool pooler_checked;
     struct router *router;
+    struct metrics *metrics;
+    struct metrics_route *counted_routes; // as requests are counted by them
+    struct key_ring *keys;                // NULL: nothing is sealed
     struct worker *workers[MOST_WORKERS];
     int worker_count;
     bool migrated;
@@ -57,6 +68,22 @@ static void fit_connections(struct options *options)
         options->max_connections = (unsigned)room;
 }
 
+// Who seals values does not want them in a file when the process crashes.
+static void leave_no_core(void)
+{
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+static bool open_keys(struct service *service)
+{
+    char error[1024];
+    if (!service->options.key_file)
+        return true;
+    leave_no_core();
+    service->keys = key_ring_open(service->options.key_file, error, sizeof error);
+    return service->keys || refuse(error);
+}
+
 static bool open_database(struct service *service)
 {
     char error[1024];
@@ -67,37 +94,92 @@ static bool open_database(struct service *service)
             return refuse(error);
         service->connection = embedded_connection(service->embedded);
     }
+    service->sessions = options_session_database(&service->options);
+    if (!service->sessions)
+        service->sessions = service->connection;
     return true;
 }
 
-// Whether the server is there and takes no writes: a standby may become the primary yet.
-static bool is_standby(const char *connection)
-{
-    bool standby = false;
-    PGconn *pg = PQconnectdb(connection);
-    PGresult *result = PQexec(pg, "show transaction_read_only");
-    if (PQresultStatus(result) == PGRES_TUPLES_OK)
-        standby = strcmp(PQgetvalue(result, 0, 0), "on") == 0;
-    PQclear(result);
-    PQfinish(pg);
-    return standby;
-}
-
-// True when the schema is current, or cannot be looked at because the database is away or read-only: the
-// service starts without it and tries again. False when the database is there and refuses.
+// True when the schema is current, or cannot be looked at because the database is away, full or read-only:
+// the service starts without it and tries again. False when the database is there and refuses.
 static bool try_migrate(struct service *service)
 {
     char error[1024];
     if (service->migrated || service->options.no_migrate)
         return true;
-    if (migrate(service->connection, error, sizeof error)) {
+    if (migrate(service->sessions, error, sizeof error)) {
         service->migrated = true;
         return true;
     }
-    if (PQping(service->connection) == PQPING_OK && !is_standby(service->connection))
+    if (reach_try(service->sessions) != REACH_PASSES)
         return refuse(error);
     log_event(LOG_WARN, "database_away", "detail", error, NULL);
     return true;
+}
+
+// Waits would be told nothing of what is written elsewhere. True while it cannot be found out, too.
+static bool check_pooler(struct service *service)
+{
+    if (!service->options.listen_database || service->pooler_checked)
+        return true;
+    enum pooler_leads leads = pooler_check(service->connection, service->sessions);
+    service->pooler_checked = leads == POOLER_LEADS_THERE;
+    return leads != POOLER_LEADS_ELSEWHERE || refuse("--database and --listen-database are two databases");
+}
+
+static struct tls_files tls_files(const struct options *options)
+{
+    return (struct tls_files){options->tls_certificate, options->tls_key, options->tls_client_authorities};
+}
+
+static bool open_tls(const struct options *options)
+{
+    char error[512];
+    struct tls_files files = tls_files(options);
+    if (!files.certificate && !files.key && !files.client_authorities)
+        return true;
+    if (!files.certificate || !files.key)
+        return refuse("TLS takes both --tls-cert and --tls-key");
+    return tls_load(&files, error, sizeof error) || refuse(error);
+}
+
+// What lies in files is read again; what cannot be read leaves in use what was.
+static void reload(const struct service *service)
+{
+    char error[512];
+    struct tls_files files = tls_files(&service->options);
+    if (service->keys)
+        key_ring_reload(service->keys);
+    if (files.certificate && !tls_load(&files, error, sizeof error))
+        log_event(LOG_ERROR, "reload_failed", "detail", error, NULL);
+    else
+        log_event(LOG_INFO, "reloaded", NULL);
+}
+
+// Whether the database is there and never had a token. When it cannot be asked, the workers let nobody in
+// before they know better.
+static bool lacks_tokens(const char *connection)
+{
+    PGconn *pg = PQconnectdb(connection);
+    PGresult *result = PQexec(pg, "select from holdfast.token_state");
+    bool lacks = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) == 0;
+    PQclear(result);
+    PQfinish(pg);
+    return lacks;
+}
+
+static void begin_counting(struct service *service)
+{
+    size_t count = 0;
+    while (routes[count].method)
+        count++;
+    service->counted_routes = calloc(count, sizeof *service->counted_routes);
+    if (!service->counted_routes)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        service->counted_routes[i] = (struct metrics_route){routes[i].method, routes[i].template};
+    struct metrics_limits limits = worker_limits(&service->options);
+    service->metrics = metrics_new(service->options.workers, service->counted_routes, count, &limits);
 }
 
 static bool start_workers(struct service *service)
@@ -108,17 +190,21 @@ static bool start_workers(struct service *service)
     int count = service->options.workers;
     if (!listeners_open(service->options.listen, count, sockets, address, &loopback, error, sizeof error))
         return refuse(error);
-    if (!loopback && !service->options.insecure)
+    service->options.tokens_needed = !loopback && !service->options.insecure;
+    if (service->options.tokens_needed && lacks_tokens(service->sessions))
         return refuse(
-            "without authentication only loopback addresses are listened on; --insecure allows others");
+            "beyond loopback a token is needed: make one with holdfast token create, or allow everybody "
+            "with --insecure");
     for (int i = 0; i < count; i++) {
-        service->workers[i] =
-            worker_start(&service->options, service->router, service->connection, sockets[i]);
+        struct worker_parts parts = {
+            sockets[i],      i, service->router, service->connection, service->sessions, service->keys,
+            service->metrics};
+        service->workers[i] = worker_start(&service->options, &parts);
         if (!service->workers[i])
             return false;
         service->worker_count++;
     }
-    printf("listening on http://%s\n", address);
+    printf("listening on %s://%s\n", service->options.tls_certificate ? "https" : "http", address);
     fflush(stdout);
     return true;
 }
@@ -150,6 +236,16 @@ static void keep_database(struct service *service)
         log_event(LOG_ERROR, "private_database_lost", "detail", error, NULL);
 }
 
+// The first process of a container inherits the processes that others leave behind, and nobody else waits for
+// them.
+static void reap_adopted(void)
+{
+    if (getpid() != 1)
+        return;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
 // The main thread's work while workers serve. Gives false when the database turns out to refuse us.
 static bool watch_over(struct service *service, const sigset_t *signals)
 {
@@ -165,8 +261,11 @@ static bool watch_over(struct service *service, const sigset_t *signals)
             stop_workers(service);
             continue;
         }
+        if (signal == SIGHUP)
+            reload(service);
+        reap_adopted();
         keep_database(service);
-        if (++ticks % 10 == 0 && !stopping && !try_migrate(service)) {
+        if (++ticks % 10 == 0 && !stopping && !(try_migrate(service) && check_pooler(service))) {
             fine = false;
             stopping = true;
             stop_workers(service);
@@ -180,8 +279,17 @@ static void block_signals(sigset_t *signals)
     sigemptyset(signals);
     sigaddset(signals, SIGTERM);
     sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+// What one reply gives back the next one wants again: without this the allocator returns it to the kernel and
+// fetches it anew, page by page, for every list. A value of megabytes still goes back at once.
+static void keep_memory(void)
+{
+    mallopt(M_TRIM_THRESHOLD, 16 << 20);
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
 }
 
 int serve(const struct options *options)
@@ -190,11 +298,14 @@ int serve(const struct options *options)
     if (!service)
         return 1;
     sigset_t signals;
+    keep_memory();
     service->options = *options;
     block_signals(&signals);
     fit_connections(&service->options);
     service->router = router_new(routes);
-    bool fine = open_database(service) && try_migrate(service) && start_workers(service);
+    begin_counting(service);
+    bool fine = open_tls(&service->options) && open_keys(service) && open_database(service) &&
+                try_migrate(service) && check_pooler(service) && start_workers(service);
     if (fine)
         fine = watch_over(service, &signals);
     else
@@ -202,7 +313,11 @@ int serve(const struct options *options)
     for (int i = 0; i < service->worker_count; i++)
         worker_join(service->workers[i]);
     embedded_stop(service->embedded);
+    tls_unload();
+    key_ring_close(service->keys);
     router_free(service->router);
+    metrics_free(service->metrics);
+    free(service->counted_routes);
     free(service);
     return fine ? 0 : 1;
 }

@@ -3,9 +3,18 @@
 #include "worker.h"
 
 #include "base/log.h"
+#include "handlers/access.h"
+#include "handlers/callers.h"
 #include "handlers/context.h"
+#include "handlers/entry_wait.h"
 #include "handlers/health.h"
+#include "handlers/idempotency.h"
+#include "handlers/lease_wait.h"
+#include "handlers/once_wait.h"
+#include "handlers/resealer.h"
+#include "handlers/sealed_write.h"
 #include "http/server.h"
+#include "security/tls.h"
 #include "store/store.h"
 #include "store/sweeper.h"
 
@@ -15,16 +24,24 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { GRACE = 10 * 1000 * 1000 };
+enum {
+    GRACE = 10 * 1000 * 1000,
+    QUEUE_LIMIT = 100000, // operations that may wait in one connection to the database
+};
 
 struct worker {
     struct context context; // first: what the HTTP server hands back is the worker
+    struct health health;
+    struct type_hint type_hints[TYPE_HINTS];
+    uint64_t loses[LOSS_HINTS];
     const struct options *options;
+    struct http_tls tls;
     pthread_t thread;
     atomic_int stops; // how often the end was asked for
     atomic_bool ended;
     int stops_seen;
     struct sweeper *sweeper;
+    struct resealer *resealer;
 };
 
 static void drained(void *user)
@@ -38,8 +55,12 @@ static void look_for_stop(struct worker *worker)
     int stops = atomic_load(&worker->stops);
     if (stops == worker->stops_seen)
         return;
-    if (worker->stops_seen == 0)
+    if (worker->stops_seen == 0) {
         http_server_drain(worker->context.server, worker->options->drain, GRACE, drained, worker);
+        entry_waits_drain(worker->context.entry_waits);
+        lease_waits_drain(worker->context.lease_waits);
+        once_waits_drain(worker->context.once_waits);
+    }
     if (stops > 1)
         http_server_hurry(worker->context.server);
     worker->stops_seen = stops;
@@ -50,35 +71,97 @@ static void turn_end(void *user)
     struct worker *worker = user;
     look_for_stop(worker);
     store_flush(worker->context.store);
+    http_server_observe(worker->context.server);
+    store_observe(worker->context.store);
+    listen_observe(worker->context.listen);
 }
 
-static bool build(struct worker *worker, const struct router *router, const char *connection, int listener)
+// A worker's part of a limit: none is left without.
+static unsigned share(unsigned limit, int workers)
+{
+    return (limit + (unsigned)workers - 1) / (unsigned)workers;
+}
+
+// The same for bodies; one that is too small would refuse what must fit.
+static size_t share_of_memory(const struct options *options)
+{
+    size_t part = options->max_body_memory / (unsigned)options->workers;
+    return part > OPTIONS_LEAST_BODY_MEMORY ? part : OPTIONS_LEAST_BODY_MEMORY;
+}
+
+struct metrics_limits worker_limits(const struct options *options)
+{
+    unsigned workers = (unsigned)options->workers;
+    return (struct metrics_limits){
+        .connections = options->max_connections / workers * workers,
+        .waits = (uint64_t)share(options->max_waits, options->workers) * workers,
+        .body_bytes = share_of_memory(options) * workers,
+        .database_queue = (uint64_t)QUEUE_LIMIT * workers,
+    };
+}
+
+static bool build(struct worker *worker, const struct worker_parts *parts)
 {
     const struct options *options = worker->options;
     struct context *context = &worker->context;
     context->loop = loop_new();
     if (!context->loop)
         return false;
+    worker->tls = (struct http_tls){tls_identity(), tls_authorities(), tls_client_is_known};
+    context->counts = metrics_of_worker(parts->metrics, parts->place);
+    context->metrics = options->metrics ? parts->metrics : NULL;
     struct http_options http = {
-        .listener = listener,
-        .router = router,
+        .listener = parts->listener,
+        .router = parts->router,
         .context = context,
         .connections = options->max_connections / (unsigned)options->workers,
         .idle_timeout = options->idle_timeout,
         .header_timeout = options->header_timeout,
         .body_timeout = options->body_timeout,
         .value_limit = VALUE_LIMIT,
+        .body_memory = share_of_memory(options),
+        .wait_limit = share(options->max_waits, options->workers),
+        .caller_wait_limit = share(options->max_waits_per_token, options->workers),
+        .address_limit = options->max_connections_per_address,
+        .cors_origins = options->cors_origins,
+        .tls = options->tls_certificate ? &worker->tls : NULL,
+        .admit = access_admit,
+        .turns_away = access_turns_away,
+        .handle_keyed = idempotency_run,
         .turn_end = turn_end,
+        .counts = context->counts,
+        .slow = options->slow,
     };
     context->server = http_server_new(context->loop, &http);
     if (!context->server)
         return false;
+    context->health = &worker->health;
+    context->type_hints = worker->type_hints;
+    context->insecure = options->insecure;
     context->declares = !options->declared_buckets_only;
+    context->console = !options->no_ui;
+    context->max_lease_ttl = options->max_lease_ttl;
+    context->loses = worker->loses;
     struct store_options store = {
-        .connection = connection, .timeout = options->database_timeout, .queue_limit = 100000};
+        .connection = parts->connection,
+        .timeout = options->database_timeout,
+        .queue_limit = QUEUE_LIMIT,
+        .counts = context->counts,
+        .slow = options->slow,
+        .worker = parts->place,
+        .pooled = options->listen_database != NULL,
+    };
     context->store = store_new(context->loop, &store);
+    context->listen = listen_new(context->loop, parts->sessions, context->counts);
+    context->callers = callers_new(context, worker->options->tokens_needed);
+    context->keys = parts->keys;
+    context->sealed_writes = sealed_writes_new(context);
+    context->entry_waits = entry_waits_new(context);
+    context->lease_waits = lease_waits_new(context);
+    context->once_waits = once_waits_new(context);
     health_start(context);
-    worker->sweeper = sweeper_start(context->loop, context->store);
+    worker->sweeper = sweeper_start(context->loop, context->store, context->counts, options->metrics);
+    worker->resealer = resealer_start(context);
     return true;
 }
 
@@ -89,24 +172,30 @@ static void *run(void *user)
     loop_run(context->loop);
     health_stop(context);
     sweeper_stop(worker->sweeper);
+    callers_stop(context->callers);
+    resealer_stop(worker->resealer);
     store_free(context->store);
+    sealed_writes_free(context->sealed_writes);
+    entry_waits_free(context->entry_waits);
+    lease_waits_free(context->lease_waits);
+    once_waits_free(context->once_waits);
+    listen_free(context->listen);
+    callers_free(context->callers);
     sweeper_free(worker->sweeper);
+    resealer_free(worker->resealer);
     http_server_free(context->server);
     loop_free(context->loop);
     atomic_store(&worker->ended, true);
     return NULL;
 }
 
-struct worker *worker_start(const struct options *options, const struct router *router,
-                            const char *connection, int listener)
+struct worker *worker_start(const struct options *options, const struct worker_parts *parts)
 {
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return NULL;
     worker->options = options;
-    int failed = build(worker, router, connection, listener)
-                     ? pthread_create(&worker->thread, NULL, run, worker)
-                     : errno;
+    int failed = build(worker, parts) ? pthread_create(&worker->thread, NULL, run, worker) : errno;
     if (failed || !worker->context.store) {
         log_detail(LOG_ERROR, "worker_failed", "a worker cannot start: %s", strerror(failed));
         free(worker);

@@ -3,7 +3,6 @@
 
 #include "base/scan.h"
 
-#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ _Noreturn static void out_of_memory(void)
     abort();
 }
 
-static void buffer_reserve(struct buffer *buffer, size_t size)
+void buffer_reserve(struct buffer *buffer, size_t size)
 {
     if (size <= buffer->capacity - buffer->size)
         return;
@@ -30,35 +29,6 @@ static void buffer_reserve(struct buffer *buffer, size_t size)
         out_of_memory();
     buffer->data = data;
     buffer->capacity = capacity;
-}
-
-uint8_t *buffer_grow(struct buffer *buffer, size_t size)
-{
-    buffer_reserve(buffer, size);
-    uint8_t *p = buffer->data + buffer->size;
-    buffer->size += size;
-    return p;
-}
-
-void buffer_add(struct buffer *buffer, const void *data, size_t size)
-{
-    if (size)
-        memcpy(buffer_grow(buffer, size), data, size);
-}
-
-void buffer_add_bytes(struct buffer *buffer, struct bytes b)
-{
-    buffer_add(buffer, b.data, b.size);
-}
-
-void buffer_add_text(struct buffer *buffer, const char *text)
-{
-    buffer_add(buffer, text, strlen(text));
-}
-
-void buffer_add_char(struct buffer *buffer, char c)
-{
-    *buffer_grow(buffer, 1) = (uint8_t)c;
 }
 
 void buffer_add_int64(struct buffer *buffer, int64_t n)
@@ -138,24 +108,6 @@ void buffer_add_json(struct buffer *buffer, struct bytes text)
             add_escaped(buffer, text.data[i++]);
     }
     buffer_add_char(buffer, '"');
-}
-
-void buffer_add_u16(struct buffer *buffer, uint16_t n)
-{
-    n = htobe16(n);
-    buffer_add(buffer, &n, sizeof n);
-}
-
-void buffer_add_u32(struct buffer *buffer, uint32_t n)
-{
-    n = htobe32(n);
-    buffer_add(buffer, &n, sizeof n);
-}
-
-void buffer_add_u64(struct buffer *buffer, uint64_t n)
-{
-    n = htobe64(n);
-    buffer_add(buffer, &n, sizeof n);
 }
 
 void buffer_free(struct buffer *buffer)

@@ -80,3 +80,11 @@ bool rate_parse(struct bytes text, int64_t *count, int64_t *per_us)
     *per_us = us;
     return true;
 }
+
+void rate_format(int64_t count, int64_t per_us, char out[48])
+{
+    char period[24];
+    duration_format(per_us, period);
+    bool bare = period[0] == '1' && (period[1] < '0' || period[1] > '9');
+    snprintf(out, 48, "%" PRId64 "/%s", count, period + bare);
+}

@@ -17,3 +17,7 @@ void duration_format(int64_t us, char out[24]);
 // malformed;
 // `*count` and `*per_us` are then untouched.
 bool rate_parse(struct bytes text, int64_t *count, int64_t *per_us);
+
+// Writes the rate of `count` (above 0) in `per_us` (as duration_format takes it), NUL-terminated: `100/s`,
+// `5/10s`.
+void rate_format(int64_t count, int64_t per_us, char out[48]);

@@ -3,10 +3,7 @@
 #include "base/json_equal.h"
 
 #include "base/json_index.h"
-#include "base/json_number.h"
 #include "base/json_scan.h"
-
-#include <math.h>
 
 // Where reading stands in one of the texts, both of which are known to be JSON.
 struct side {
@@ -40,16 +37,96 @@ static bool equal_strings(struct bytes a, struct bytes b)
     return equal_characters(bytes_make(a.data + 1, a.size - 2), bytes_make(b.data + 1, b.size - 2));
 }
 
+// A number as the digits between `first` and `last`, a point among them perhaps, without zeros at either end:
+// 0.DIGITS × 10^magnitude.
+struct decimal {
+    bool negative;
+    const uint8_t *first;
+    const uint8_t *last;
+    int64_t magnitude;
+};
+
+enum { EXPONENT_DIGITS = 18 }; // an int64_t holds them, and the length of any text beside them
+
+// What follows the `e`. False when it has more digits than can be counted with.
+static bool read_exponent(const uint8_t *at, const uint8_t *end, int64_t *exponent)
+{
+    bool negative = *at == '-';
+    if (*at == '-' || *at == '+')
+        at++;
+    while (at < end && *at == '0')
+        at++;
+    if (end - at > EXPONENT_DIGITS)
+        return false;
+    int64_t n = 0;
+    for (; at < end; at++)
+        n = n * 10 + (*at - '0');
+    *exponent = negative ? -n : n;
+    return true;
+}
+
+static bool is_zero(const struct decimal *decimal)
+{
+    return decimal->first == decimal->last;
+}
+
+static bool is_mark_of_exponent(uint8_t c)
+{
+    return c == 'e' || c == 'E';
+}
+
+static bool read_decimal(struct bytes number, struct decimal *decimal)
+{
+    const uint8_t *end = number.data + number.size;
+    const uint8_t *first = number.data + (*number.data == '-');
+    const uint8_t *mark = first;
+    while (mark < end && !is_mark_of_exponent(*mark))
+        mark++;
+    const uint8_t *point = memchr(first, '.', (size_t)(mark - first));
+    const uint8_t *last = mark;
+    if (!point)
+        point = mark;
+    while (first < last && (*first == '0' || *first == '.'))
+        first++;
+    while (last > first && (last[-1] == '0' || last[-1] == '.'))
+        last--;
+    *decimal = (struct decimal){*number.data == '-', first, last, point - first + (first > point)};
+    int64_t exponent = 0;
+    if (mark < end && !is_zero(decimal) && !read_exponent(mark + 1, end, &exponent))
+        return false;
+    decimal->magnitude += exponent;
+    return true;
+}
+
+static const uint8_t *pass_point(const uint8_t *at, const uint8_t *last)
+{
+    return at < last && *at == '.' ? at + 1 : at;
+}
+
+static bool equal_digits(const struct decimal *a, const struct decimal *b)
+{
+    const uint8_t *left = a->first;
+    const uint8_t *right = b->first;
+    while (left < a->last && right < b->last) {
+        if (*left++ != *right++)
+            return false;
+        left = pass_point(left, a->last);
+        right = pass_point(right, b->last);
+    }
+    return left == a->last && right == b->last;
+}
+
 static bool equal_numbers(struct bytes a, struct bytes b)
 {
+    struct decimal left, right;
     if (bytes_equal(a, b))
         return true;
-    double left = json_number_as_double(a);
-    double right = json_number_as_double(b);
-    if (left != right || isinf(left))
+    if (!read_decimal(a, &left) || !read_decimal(b, &right))
         return false;
-    // Plain integers have no leading zeros: of different ones only 0 and -0 are the same number.
-    return left == 0 || !json_number_is_plain_integer(a) || !json_number_is_plain_integer(b);
+    if (is_zero(&left) || is_zero(&right))
+        return is_zero(&left) && is_zero(&right);
+    return left.negative == right.negative && left.magnitude == right.magnitude &&
+           equal_digits(&left, &right);
 }
 
 static struct bytes read_scalar(struct side *side)

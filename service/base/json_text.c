@@ -16,6 +16,22 @@ enum json_verdict json_check(struct bytes text, unsigned depth)
     return json_scan_at_end(&scan) ? JSON_VALID : JSON_MALFORMED;
 }
 
+size_t json_count_values(struct bytes text)
+{
+    size_t count = 1;
+    bool quoted = false;
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t byte = text.data[i];
+        if (quoted && byte == '\\')
+            i++;
+        else if (byte == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            count += byte == ',' || byte == '[' || byte == '{';
+    }
+    return count;
+}
+
 bool json_is_finite_number(struct bytes text)
 {
     struct json_scan scan = json_scan_begin(text);

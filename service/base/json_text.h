@@ -20,6 +20,10 @@ enum json_verdict {
 // memory of its own.
 enum json_verdict json_check(struct bytes text, unsigned depth);
 
+// How many values and members valid JSON has, all levels together, or a few more: what a tree of it would
+// cost.
+size_t json_count_values(struct bytes text);
+
 // Whether `text` is exactly one JSON number, with nothing around it, that a double holds as a finite value.
 // One too small for a double is held as zero.
 bool json_is_finite_number(struct bytes text);

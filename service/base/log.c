@@ -67,6 +67,20 @@ static void add_field(struct buffer *line, const char *name, const char *value)
         buffer_add_text(line, "null");
 }
 
+static void add_fields(struct buffer *line, va_list args)
+{
+    for (const char *name; (name = va_arg(args, const char *));)
+        add_field(line, name, va_arg(args, const char *));
+}
+
+static void add_number(struct buffer *line, const char *name, int64_t number)
+{
+    buffer_add_char(line, ',');
+    buffer_add_json(line, bytes_of(name));
+    buffer_add_char(line, ':');
+    buffer_add_int64(line, number);
+}
+
 static void finish_line(struct buffer *line)
 {
     buffer_add_text(line, "}\n");
@@ -82,8 +96,22 @@ void log_event(enum log_level level, const char *event, ...)
     begin_line(&line, level, event);
     va_list args;
     va_start(args, event);
-    for (const char *name; (name = va_arg(args, const char *));)
-        add_field(&line, name, va_arg(args, const char *));
+    add_fields(&line, args);
+    va_end(args);
+    finish_line(&line);
+}
+
+void log_took(enum log_level level, const char *event, int64_t operations, int64_t us, ...)
+{
+    if (!log_enabled(level))
+        return;
+    struct buffer line = {0};
+    begin_line(&line, level, event);
+    add_number(&line, "operations", operations);
+    add_number(&line, "us", us);
+    va_list args;
+    va_start(args, us);
+    add_fields(&line, args);
     va_end(args);
     finish_line(&line);
 }

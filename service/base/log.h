@@ -17,6 +17,11 @@ bool log_parse_level(const char *text, enum log_level *level);
 // never be passed. Written at once.
 void log_event(enum log_level level, const char *event, ...) __attribute__((sentinel));
 
+// The same with two numbers before the pairs, "operations" and "us": how many something was done for, and how
+// many microseconds it took.
+void log_took(enum log_level level, const char *event, int64_t operations, int64_t us, ...)
+    __attribute__((sentinel));
+
 // The same for a field list that needs formatting: the detail, cut at 1023 bytes, becomes the field
 // "detail".
 void log_detail(enum log_level level, const char *event, const char *format, ...)

@@ -7,7 +7,7 @@
 bool text_is_utf8(struct bytes b)
 {
     size_t i = 0;
-    for (;;) {
+    while (i < b.size) {
         i += scan_ascii(b.data + i, b.size - i);
         if (i == b.size)
             return true;
@@ -16,6 +16,7 @@ bool text_is_utf8(struct bytes b)
             return false;
         i += length;
     }
+    return true;
 }
 
 bool text_has_control(struct bytes b)

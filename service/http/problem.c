@@ -12,7 +12,7 @@ struct kind_row {
 static const struct kind_row kinds[] = {
     [PROBLEM_INVALID] = {"invalid", "Invalid request", 400},
     [PROBLEM_UNAUTHORIZED] = {"unauthorized", "No valid token", 401},
-    [PROBLEM_FORBIDDEN] = {"forbidden", "The token lacks the grant", 403},
+    [PROBLEM_FORBIDDEN] = {"forbidden", "Not allowed to this client", 403},
     [PROBLEM_NOT_FOUND] = {"not_found", "Not found", 404},
     [PROBLEM_METHOD_NOT_ALLOWED] = {"method_not_allowed", "Method not allowed", 405},
     [PROBLEM_KIND_MISMATCH] = {"kind_mismatch", "The name is in use by another kind", 409},
@@ -24,7 +24,7 @@ static const struct kind_row kinds[] = {
     [PROBLEM_UNSUPPORTED_MEDIA] = {"unsupported_media", "Content type or encoding not accepted", 415},
     [PROBLEM_TYPE_MISMATCH] = {"type_mismatch", "Not a value of this type", 422},
     [PROBLEM_OVERFLOW] = {"overflow", "Number out of range", 422},
-    [PROBLEM_UNPROCESSABLE] = {"unprocessable", "Not applicable to the stored value", 422},
+    [PROBLEM_UNPROCESSABLE] = {"unprocessable", "Cannot be processed", 422},
     [PROBLEM_IDEMPOTENCY_MISMATCH] = {"idempotency_mismatch", "The key was used for another request", 422},
     [PROBLEM_PRECONDITION_REQUIRED] = {"precondition_required", "A precondition is required", 428},
     [PROBLEM_TOO_MANY] = {"too_many", "Too many requests", 429},
@@ -53,6 +53,8 @@ void problem_write(struct buffer *out, const struct problem *problem)
         buffer_add_text(out, ",\"parameter\":");
         buffer_add_json(out, problem->parameter);
     }
+    if (problem->limit)
+        buffer_printf(out, ",\"limit\":%lld", (long long)problem->limit);
     if (problem->extra) {
         buffer_add_char(out, ',');
         buffer_add_text(out, problem->extra);

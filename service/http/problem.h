@@ -36,7 +36,8 @@ struct problem {
     enum problem_kind kind;
     const char *detail;
     struct bytes parameter; // which input was wrong; data NULL for none
-    const char *extra;      // further members as JSON text, `"limit":8388608`; NULL for none
+    int64_t limit;          // the limit that was passed; 0 for none
+    const char *extra;      // further members as JSON text, `"capability":"x"`; NULL for none
     int retry_after;        // seconds for Retry-After; 0 for none
     const char *allow;      // for PROBLEM_METHOD_NOT_ALLOWED
 };

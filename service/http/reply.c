@@ -1,6 +1,7 @@
 // Building libmicrohttpd's response from what the handler gathered.
 #include "http/reply.h"
 
+#include "http/cors.h"
 #include "http/internal.h"
 
 #include <stdio.h>
@@ -18,12 +19,24 @@ void reply_etag(struct request *request, int64_t version)
     reply_header(request, "ETag", (const char *)arena_decimal(&request->arena, '"', version, '"').data);
 }
 
+static void add_trace(const struct trace *trace, struct MHD_Response *response)
+{
+    char traceparent[TRACEPARENT + 1];
+    trace_write(trace, traceparent);
+    MHD_add_response_header(response, "traceparent", traceparent);
+}
+
 static void add_headers(struct request *request, struct MHD_Response *response)
 {
+    if (request->server->options.cors_origins)
+        cors_allow(request, request->server->options.cors_origins);
     MHD_add_response_header(response, "Holdfast-Request-Id", request->id);
+    if (request->trace)
+        add_trace(request->trace, response);
     for (int i = 0; i < request->reply_header_count; i++)
         MHD_add_response_header(response, request->reply_headers[i].name, request->reply_headers[i].value);
-    if (request->close_after || request->server->draining || request->client->surplus)
+    if (request->close_after || request->server->draining || request->client->surplus ||
+        request->client->crowded)
         MHD_add_response_header(response, "Connection", "close");
 }
 
@@ -31,19 +44,64 @@ static void queue(struct request *request, int status, struct MHD_Response *resp
 {
     if (!response)
         abort();
+    if (request->gone) { // and its connection with it
+        MHD_destroy_response(response);
+        request_depart(request);
+        return;
+    }
     add_headers(request, response);
     request->status = status;
     request->reply_bytes = bytes;
     request->phase = PHASE_REPLIED;
-    if (request->gone) {
-        MHD_destroy_response(response);
-        request_free(request);
-        return;
-    }
+    request_unpark(request);
     MHD_queue_response(request->connection, (unsigned)status, response);
     MHD_destroy_response(response);
     if (request->suspended || request->lingering)
         request_resume(request);
+}
+
+static void release_held(void *user)
+{
+    struct held_body *held = user;
+    held->release(held->owner);
+    free(held);
+}
+
+static struct MHD_Response *response_of(const struct reply *reply)
+{
+    void *body = reply->body.size ? (void *)(uintptr_t)reply->body.data : (void *)(uintptr_t) "";
+    if (!reply->held.release)
+        return MHD_create_response_from_buffer(reply->body.size, body, MHD_RESPMEM_PERSISTENT);
+    struct held_body *kept = malloc(sizeof *kept);
+    if (!kept)
+        abort();
+    *kept = reply->held;
+    return MHD_create_response_from_buffer_with_free_callback_cls(reply->body.size, body, release_held, kept);
+}
+
+static void answer(struct request *request, struct reply reply)
+{
+    if (request->intercept) {
+        request->reply = reply;
+        request->intercept(request);
+        return;
+    }
+    queue(request, reply.status, response_of(&reply), reply.body.size);
+}
+
+void reply_release(struct request *request)
+{
+    struct reply reply = request->reply;
+    request->reply = (struct reply){0};
+    queue(request, reply.status, response_of(&reply), reply.body.size);
+}
+
+void reply_discard(struct request *request)
+{
+    if (request->reply.held.release)
+        request->reply.held.release(request->reply.held.owner);
+    request->reply = (struct reply){0};
+    request->reply_header_count = 0;
 }
 
 void reply_send(struct request *request, int status, struct bytes body)
@@ -52,15 +110,12 @@ void reply_send(struct request *request, int status, struct bytes body)
         reply_without_body(request, status, body.size);
         return;
     }
-    queue(request, status,
-          MHD_create_response_from_buffer(body.size, (void *)(uintptr_t)body.data, MHD_RESPMEM_PERSISTENT),
-          body.size);
+    answer(request, (struct reply){.status = status, .body = body});
 }
 
 void reply_empty(struct request *request, int status)
 {
-    queue(request, status, MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT),
-          0);
+    answer(request, (struct reply){.status = status});
 }
 
 static ssize_t never_read(void *user, uint64_t position, char *out, size_t size)
@@ -72,28 +127,15 @@ static ssize_t never_read(void *user, uint64_t position, char *out, size_t size)
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
+// Only GET and HEAD are answered so, which nobody intercepts.
 void reply_without_body(struct request *request, int status, size_t length)
 {
     queue(request, status, MHD_create_response_from_callback(length, 1024, never_read, NULL, NULL), 0);
 }
 
-static void release_held(void *user)
-{
-    struct held_body *held = user;
-    held->release(held->owner);
-    free(held);
-}
-
 void reply_held(struct request *request, int status, struct bytes body, struct held_body held)
 {
-    struct held_body *kept = malloc(sizeof *kept);
-    if (!kept)
-        abort();
-    *kept = held;
-    queue(request, status,
-          MHD_create_response_from_buffer_with_free_callback_cls(body.size, (void *)(uintptr_t)body.data,
-                                                                 release_held, kept),
-          body.size);
+    answer(request, (struct reply){.status = status, .body = body, .held = held});
 }
 
 void reply_json(struct request *request, int status, struct bytes json)
@@ -153,4 +195,18 @@ void reply_simple_problem(struct request *request, enum problem_kind kind, const
     if (kind == PROBLEM_UNAVAILABLE || kind == PROBLEM_STALE || kind == PROBLEM_OUTCOME_UNKNOWN)
         problem.retry_after = 1;
     reply_problem(request, &problem);
+}
+
+void reply_over_limit(struct request *request, enum problem_kind kind, const char *parameter, int64_t limit,
+                      const char *detail)
+{
+    struct problem problem = {
+        .kind = kind, .detail = detail, .parameter = bytes_of(parameter), .limit = limit};
+    reply_problem(request, &problem);
+}
+
+void reply_too_deep(struct request *request, int limit)
+{
+    reply_over_limit(request, PROBLEM_UNPROCESSABLE, "body", limit,
+                     arena_printf(&request->arena, "the JSON is nested more than %d levels", limit));
 }

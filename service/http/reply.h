@@ -5,11 +5,6 @@
 #include "base/buffer.h"
 #include "http/request.h"
 
-struct held_body {
-    void *owner;
-    void (*release)(void *owner);
-};
-
 // Adds a header. Name and value must live as long as the request (literals, its arena).
 void reply_header(struct request *request, const char *name, const char *value);
 
@@ -29,6 +24,12 @@ void reply_without_body(struct request *request, int status, size_t length);
 // up.
 void reply_held(struct request *request, int status, struct bytes body, struct held_body held);
 
+// For an interceptor (request.h): sends the reply it got, with the headers there are now.
+void reply_release(struct request *request);
+
+// For an interceptor: forgets the reply it got and its headers, as if the handler had not answered yet.
+void reply_discard(struct request *request);
+
 // A JSON document.
 void reply_json(struct request *request, int status, struct bytes json);
 
@@ -42,3 +43,10 @@ void reply_invalid(struct request *request, const char *parameter, const char *f
     __attribute__((format(printf, 3, 4)));
 void reply_simple_problem(struct request *request, enum problem_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// A part of the request that is over its limit: the problem tells which, and the limit.
+void reply_over_limit(struct request *request, enum problem_kind kind, const char *parameter, int64_t limit,
+                      const char *detail);
+
+// JSON in the body that nests more than `limit` arrays and objects.
+void reply_too_deep(struct request *request, int limit);

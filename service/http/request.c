@@ -22,6 +22,8 @@ struct header_row {
 };
 
 static const struct header_row header_rows[HEADER_COUNT] = {
+    [HEADER_CORS_HEADERS] = {"access-control-request-headers", "Access-Control-Request-Headers", true},
+    [HEADER_CORS_METHOD] = {"access-control-request-method", "Access-Control-Request-Method", false},
     [HEADER_AUTHORIZATION] = {"authorization", "Authorization", false},
     [HEADER_CONTENT_ENCODING] = {"content-encoding", "Content-Encoding", true},
     [HEADER_CONTENT_LENGTH] = {"content-length", "Content-Length", false},
@@ -31,8 +33,10 @@ static const struct header_row header_rows[HEADER_COUNT] = {
     [HEADER_IDEMPOTENCY_KEY] = {"idempotency-key", "Idempotency-Key", false},
     [HEADER_IF_MATCH] = {"if-match", "If-Match", true},
     [HEADER_IF_NONE_MATCH] = {"if-none-match", "If-None-Match", true},
+    [HEADER_ORIGIN] = {"origin", "Origin", false},
     [HEADER_PREFER] = {"prefer", "Prefer", true},
     [HEADER_SESSION] = {"holdfast-session", "Holdfast-Session", false},
+    [HEADER_TRACEPARENT] = {"traceparent", "traceparent", false},
     [HEADER_TRANSFER_ENCODING] = {"transfer-encoding", "Transfer-Encoding", false},
     [HEADER_REQUEST_ID] = {"x-request-id", "X-Request-Id", false},
 };
@@ -51,11 +55,28 @@ static void refuse_invalid(struct request *request, struct bytes parameter, cons
     request_refuse(request, &problem);
 }
 
+static void refuse_over_limit(struct request *request, const char *parameter, size_t limit,
+                              const char *detail)
+{
+    struct problem problem = {.kind = PROBLEM_TOO_LARGE,
+                              .detail = detail,
+                              .parameter = bytes_of(parameter),
+                              .limit = (int64_t)limit};
+    request_refuse(request, &problem);
+}
+
 // A message whose end cannot be told for sure: its connection must not be used again.
 static void refuse_framing(struct request *request, const char *header, const char *detail)
 {
     request->close_after = true;
     refuse_invalid(request, bytes_of(header), detail);
+}
+
+static void refuse_headers(struct request *request, int64_t limit, const char *detail)
+{
+    struct problem problem = {.kind = PROBLEM_HEADERS_TOO_LARGE, .detail = detail, .limit = limit};
+    request->close_after = true;
+    request_refuse(request, &problem);
 }
 
 // --- headers
@@ -91,9 +112,11 @@ static void keep_header(struct request *request, enum header header, struct byte
     const struct header_row *row = &header_rows[header];
     struct bytes *slot = &request->headers[header];
     if (!slot->data)
-        *slot = value;
+        *slot = arena_copy(&request->arena, value);
     else if (row->list)
         join_list(request, slot, value);
+    else if (header == HEADER_TRACEPARENT)
+        *slot = bytes_of(""); // whose trace it is cannot be told
     else if (header == HEADER_CONTENT_LENGTH || header == HEADER_TRANSFER_ENCODING || header == HEADER_HOST)
         refuse_framing(request, row->written, "the header may come only once");
     else
@@ -110,15 +133,43 @@ static void keep_metadata(struct request *request, struct bytes name, struct byt
         arena_alloc(&request->arena, sizeof *more * (size_t)(request->metadata_count + 1));
     if (request->metadata_count)
         memcpy(more, request->metadata, sizeof *more * (size_t)request->metadata_count);
-    more[request->metadata_count] = (struct argument){bytes_make(lower, rest.size), value};
+    more[request->metadata_count] =
+        (struct argument){bytes_make(lower, rest.size), arena_copy(&request->arena, value)};
     request->metadata = more;
     request->metadata_count++;
 }
 
+// libmicrohttpd gives C strings, all of them in the one piece of memory it received the section in. A zero
+// byte ends such a string early, and a folded line or a name that is empty is moved or dropped: then what
+// follows does not begin where this ended, and the section would be read in another way than it was written.
 struct header_walk {
     struct request *request;
     size_t count;
+    uintptr_t end; // of the line before, without what ends the line
+    bool torn;
 };
+
+// Whether only the end of a line, CR LF or a lone LF, lies between two strings of the section.
+static bool next_line(uintptr_t end, uintptr_t start)
+{
+    return start - end == 1 || start - end == 2;
+}
+
+// Whether only a colon and white space lie between a name and its value.
+static bool is_one_line(const char *name, size_t name_size, const char *value)
+{
+    if (!value || (uintptr_t)value <= (uintptr_t)name + name_size)
+        return false;
+    for (const char *gap = name + name_size + 1; gap < value; gap++)
+        if (*gap != ' ' && *gap != '\t')
+            return false;
+    return true;
+}
+
+static void refuse_torn(struct request *request)
+{
+    refuse_framing(request, "header", "a zero byte, a folded line, or a header without a name");
+}
 
 static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const char *name_text,
                                    size_t name_size, const char *value_text, size_t value_size)
@@ -129,6 +180,9 @@ static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const ch
     struct bytes name = bytes_make(name_text, name_size);
     struct bytes value = text_trim(bytes_make(value_text ? value_text : "", value_size));
     walk->count++;
+    walk->torn = walk->torn || !next_line(walk->end, (uintptr_t)name_text) ||
+                 !is_one_line(name_text, name_size, value_text);
+    walk->end = (uintptr_t)value_text + value_size;
     if (!text_is_token(name)) {
         refuse_framing(request, "header", "a header's name is not a token");
         return MHD_YES;
@@ -148,16 +202,26 @@ static enum MHD_Result take_header(void *user, enum MHD_ValueKind kind, const ch
             keep_header(request, (enum header)i, value);
             return MHD_YES;
         }
-    // A folded line is glued to the name of the line before it.
-    if ((first == 't' && starts_lower(name, "transfer-encoding")) ||
-        (first == 'c' && starts_lower(name, "content-length")))
-        refuse_framing(request, "header", "a header's name is not one that exists");
     return MHD_YES;
+}
+
+static size_t read_headers(struct request *request, const char *method, const char *version)
+{
+    struct header_walk walk = {.request = request, .end = (uintptr_t)version + strlen(version)};
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, take_header, &walk);
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    uintptr_t left = info ? (uintptr_t)method + info->header_size - walk.end : 0;
+    if (walk.torn || left < 2 || left > 4) // the end of a line, and an empty one
+        refuse_torn(request);
+    return walk.count;
 }
 
 static void check_framing(struct request *request, struct bytes version)
 {
     const struct bytes *headers = request->headers;
+    if (!headers[HEADER_HOST].data && !bytes_is(version, "HTTP/1.0"))
+        refuse_framing(request, "Host", "the header is missing");
     bool chunked = headers[HEADER_TRANSFER_ENCODING].data != NULL;
     if (chunked && headers[HEADER_CONTENT_LENGTH].data)
         refuse_framing(request, "Content-Length", "Content-Length beside Transfer-Encoding");
@@ -194,14 +258,49 @@ static void check_metadata(struct request *request)
             if (bytes_equal(request->metadata[j].name, one->name))
                 refuse_invalid(request, bytes_of("Holdfast-Meta"), "a metadata header comes twice");
     }
-    if (size > REQUEST_METADATA_BYTES) {
-        struct problem problem = {.kind = PROBLEM_TOO_LARGE,
-                                  .detail = "metadata is limited to 2048 bytes of names and values",
-                                  .extra = "\"limit\":2048"};
-        request_refuse(request, &problem);
-    }
-    if (request->metadata_count > 16)
-        refuse_invalid(request, bytes_of("Holdfast-Meta"), "at most 16 metadata headers");
+    if (size > REQUEST_METADATA_BYTES)
+        refuse_over_limit(request, "Holdfast-Meta", REQUEST_METADATA_BYTES,
+                          "metadata is limited to 2048 bytes of names and values");
+    if (request->metadata_count > REQUEST_METADATA_COUNT)
+        refuse_over_limit(request, "Holdfast-Meta", REQUEST_METADATA_COUNT, "at most 16 metadata headers");
+}
+
+static bool is_visible_ascii(struct bytes text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] <= 0x20 || text.data[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static void read_idempotency_key(struct request *request)
+{
+    struct bytes key = request->headers[HEADER_IDEMPOTENCY_KEY];
+    if (!key.data || !route_writes(request->route))
+        return;
+    request->keyed = key.size && key.size <= REQUEST_KEY_BYTES && is_visible_ascii(key);
+    if (!request->keyed)
+        refuse_invalid(request, bytes_of("Idempotency-Key"), "1 to 255 visible ASCII characters");
+}
+
+bool session_name_valid(struct bytes name)
+{
+    return name.size && name.size <= REQUEST_SESSION_BYTES && is_visible_ascii(name) &&
+           !memchr(name.data, '/', name.size);
+}
+
+static void read_session(struct request *request)
+{
+    struct bytes both = request->headers[HEADER_SESSION];
+    if (!both.data || !(request->route->flags & ROUTE_LINKS))
+        return;
+    const uint8_t *slash = both.size ? memchr(both.data, '/', both.size) : NULL;
+    size_t size = slash ? (size_t)(slash - both.data) : 0;
+    request->linked = slash && session_name_valid(bytes_make(both.data, size)) &&
+                      session_name_valid(bytes_make(slash + 1, both.size - size - 1));
+    if (!request->linked)
+        refuse_invalid(request, bytes_of("Holdfast-Session"),
+                       "a stream and a session with a slash between, each 1 to 128 visible ASCII characters");
 }
 
 static void read_conditions(struct request *request)
@@ -249,8 +348,45 @@ static void choose_id(struct request *request)
     request->id = id;
 }
 
+// Numbers of one sequence that look like chance: two workers hardly ever give the same one.
+static uint64_t next_span(struct http_server *server)
+{
+    uint64_t n = server->span_next += 0x9e3779b97f4a7c15u;
+    n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
+    n = (n ^ n >> 27) * 0x94d049bb133111ebu;
+    n ^= n >> 31;
+    return n ? n : 1;
+}
+
+// A traceparent that is not as it should be counts as none.
+static void join_trace(struct request *request)
+{
+    struct bytes traceparent = request->headers[HEADER_TRACEPARENT];
+    if (!traceparent.data)
+        return;
+    struct trace *trace = arena_alloc(&request->arena, sizeof *trace);
+    if (trace_begin(trace, traceparent, next_span(request->server)))
+        request->trace = trace;
+}
+
 // --- path and query
 // ---------------------------------------------------------------------------------------------------
+
+// What was seen of the target before the library took it apart, and whether the request line holds nothing
+// but its three parts.
+static void check_target(struct request *request, const char *method, const char *url, const char *version)
+{
+    const struct http_target *target = &request->client->target;
+    if ((uintptr_t)url != (uintptr_t)method + request->method.size + 1 ||
+        (uintptr_t)version != (uintptr_t)url + target->size + 1)
+        refuse_framing(request, "path", "a zero byte or a second space in the request line");
+    if (target->spaced)
+        refuse_framing(request, "path", "a space in it is written %20");
+    if (target->arguments > REQUEST_ARGUMENTS)
+        refuse_headers(request, REQUEST_ARGUMENTS, "a request has at most 128 query parameters");
+    else if (target->cut)
+        refuse_headers(request, HTTP_SECTION, "a header section of 12 KiB fits; this one is too large");
+}
 
 // The path of an absolute URL, which a server must accept too (RFC 9112 section 3.2.2).
 static struct bytes strip_authority(struct bytes url)
@@ -313,9 +449,12 @@ static enum MHD_Result take_argument(void *user, enum MHD_ValueKind kind, const 
 {
     (void)kind;
     struct request *request = user;
+    struct arena *arena = &request->arena;
     struct argument argument;
-    if (!text_percent_decode(&request->arena, bytes_make(name, name_size), &argument.name) ||
-        !text_percent_decode(&request->arena, bytes_make(value ? value : "", value_size), &argument.value)) {
+    struct bytes raw_name = arena_copy(arena, bytes_make(name, name_size));
+    struct bytes raw_value = arena_copy(arena, bytes_make(value ? value : "", value_size));
+    if (!text_percent_decode(arena, raw_name, &argument.name) ||
+        !text_percent_decode(arena, raw_value, &argument.value)) {
         refuse_invalid(request, bytes_of("query"),
                        "a percent sign is not followed by two hexadecimal digits");
         return MHD_YES;
@@ -370,24 +509,17 @@ static void check_room(struct request *request, size_t lines)
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     if (!info || info->header_size + lines * HTTP_LINE_OVERHEAD + HTTP_REPLY_ROOM <= HTTP_POOL)
         return;
-    struct problem problem = {.kind = PROBLEM_HEADERS_TOO_LARGE,
-                              .detail = "a header section of 12 KiB fits; this one is too large",
-                              .extra = "\"limit\":12288"};
-    request->close_after = true;
-    request_refuse(request, &problem);
+    refuse_headers(request, HTTP_SECTION, "a header section of 12 KiB fits; this one is too large");
 }
 
 // --- body
 // -------------------------------------------------------------------------------------------------------------
 
+static const char no_memory_for_body[] = "too many bytes of bodies are in memory already";
+
 static void refuse_too_large(struct request *request)
 {
-    struct problem problem = {
-        .kind = PROBLEM_TOO_LARGE,
-        .detail = "the body is larger than this call takes",
-        .extra = arena_printf(&request->arena, "\"limit\":%zu", request->body_limit),
-    };
-    request_refuse(request, &problem);
+    refuse_over_limit(request, "body", request->body_limit, "the body is larger than this call takes");
 }
 
 static void expect_body(struct request *request)
@@ -442,9 +574,9 @@ bool request_take_body(struct request *request, const char *data, size_t size)
         request->discarded += size;
         return request->discarded + request->body.size <= 2 * request->body_limit;
     }
-    if (!reserve_body(request, size)) {
+    if (!request_hold(request, size) || !reserve_body(request, size)) {
         struct problem problem = {
-            .kind = PROBLEM_UNAVAILABLE, .detail = "no memory for the body", .retry_after = 1};
+            .kind = PROBLEM_UNAVAILABLE, .detail = no_memory_for_body, .retry_after = 1};
         request_refuse(request, &problem);
         return true;
     }
@@ -460,8 +592,8 @@ bool request_take_body(struct request *request, const char *data, size_t size)
 static void check_content_type(struct request *request)
 {
     struct bytes type = request->headers[HEADER_CONTENT_TYPE];
-    if (request->route && request->route->body == BODY_VALUE && type.size > 256)
-        refuse_invalid(request, bytes_of("Content-Type"), "longer than 256 bytes");
+    if (request->route && request->route->body == BODY_VALUE && type.size > REQUEST_CONTENT_TYPE_BYTES)
+        refuse_over_limit(request, "Content-Type", REQUEST_CONTENT_TYPE_BYTES, "longer than 256 bytes");
     for (size_t i = 0; i < type.size; i++)
         if (type.data[i] >= 0x80)
             refuse_invalid(request, bytes_of("Content-Type"), "a byte that is not ASCII");
@@ -488,16 +620,19 @@ static void check_json_type(struct request *request)
     request_refuse(request, &problem);
 }
 
+// Whatever is kept is copied: the library's memory goes when the client does, and the request's work goes on.
 void request_open(struct request *request, const char *method, const char *url, const char *version)
 {
-    struct header_walk walk = {.request = request};
-    request->method = bytes_of(method);
-    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, take_header, &walk);
+    request->method = arena_copy(&request->arena, bytes_of(method));
+    size_t headers = read_headers(request, method, version);
     choose_id(request);
+    request->account.request_id = request->id;
+    join_trace(request);
+    check_target(request, method, url, version);
     check_framing(request, bytes_of(version));
     size_t arguments = read_query(request);
-    check_room(request, walk.count + arguments);
-    find_route(request, strip_authority(bytes_of(url)));
+    check_room(request, headers + arguments);
+    find_route(request, arena_copy(&request->arena, strip_authority(bytes_of(url))));
     if (request->route) {
         check_arguments(request);
         check_encoding(request);
@@ -505,6 +640,10 @@ void request_open(struct request *request, const char *method, const char *url, 
         check_json_type(request);
         if (request->route->flags & ROUTE_METADATA)
             check_metadata(request);
+        else if (request->metadata_count && route_writes(request->route))
+            refuse_invalid(request, bytes_of("Holdfast-Meta"), "this call keeps no metadata");
+        read_idempotency_key(request);
+        read_session(request);
     }
     read_conditions(request);
     expect_body(request);
@@ -533,32 +672,55 @@ size_t request_arguments(const struct request *request, const char *name, struct
     return count;
 }
 
+// A tree of JSON takes many times the memory and time of its text: not more of it than a good request needs.
+static bool may_parse(struct request *request)
+{
+    enum { TREE_BYTES = 160 }; // of a value or member, about
+    size_t values = json_count_values(request->body);
+    if (values > REQUEST_JSON_VALUES) {
+        reply_over_limit(request, PROBLEM_TOO_LARGE, "body", REQUEST_JSON_VALUES,
+                         "the JSON has more values and members than a request may have");
+        return false;
+    }
+    if (!request_hold(request, values * TREE_BYTES)) {
+        reply_simple_problem(request, PROBLEM_UNAVAILABLE, no_memory_for_body);
+        return false;
+    }
+    return true;
+}
+
 json_t *request_json(struct request *request, bool empty_allowed)
 {
+    json_decref(request->json); // of a run that came to nothing
+    request->json = NULL;
     if (!request->body.size && empty_allowed)
         return request->json = json_object();
     switch (json_check(request->body, REQUEST_JSON_DEPTH)) {
     case JSON_VALID:
         break;
     case JSON_TOO_DEEP:
-        reply_invalid(request, "body", "the JSON document is nested more than %d levels", REQUEST_JSON_DEPTH);
+        reply_too_deep(request, REQUEST_JSON_DEPTH);
         return NULL;
     case JSON_MALFORMED:
         reply_invalid(request, "body", "the body is not a JSON document");
         return NULL;
     }
+    if (!may_parse(request))
+        return NULL;
     json_error_t error;
     request->json = json_loadb((const char *)request->body.data, request->body.size,
-                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+                               JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
     if (!request->json && json_error_code(&error) == json_error_numeric_overflow) {
         reply_simple_problem(request, PROBLEM_OVERFLOW, "a number in the body is beyond 64 bits or a double");
         return NULL;
     }
+    if (!request->json && json_error_code(&error) == json_error_duplicate_key) {
+        const char *name = strstr(error.text, " near "); // of a short one
+        reply_invalid(request, "body", "a member occurs twice%s", name ? name : "");
+        return NULL;
+    }
     if (!request->json) {
-        reply_invalid(request, "body", "%s",
-                      json_error_code(&error) == json_error_duplicate_key
-                          ? "a member occurs twice"
-                          : "the body is not a JSON document");
+        reply_invalid(request, "body", "the body is not a JSON document");
         return NULL;
     }
     if (!json_is_object(request->json)) {
@@ -567,6 +729,8 @@ json_t *request_json(struct request *request, bool empty_allowed)
     }
     return request->json;
 }
+
+enum { LONGEST_NAME = 200 }; // of a member that is told back
 
 bool request_json_members(struct request *request, json_t *object, const char *const *names)
 {
@@ -578,7 +742,8 @@ bool request_json_members(struct request *request, json_t *object, const char *c
         for (int i = 0; names[i]; i++)
             known = known || strcmp(name, names[i]) == 0;
         if (!known) {
-            reply_invalid(request, arena_printf(&request->arena, "%s", name), "there is no such member");
+            reply_invalid(request, arena_printf(&request->arena, "%.*s", LONGEST_NAME, name),
+                          "there is no such member");
             return false;
         }
     }

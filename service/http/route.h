@@ -17,11 +17,22 @@ enum route_flags {
     ROUTE_CONDITIONS = 1, // honours If-Match and If-None-Match; others answer 400 to them
     ROUTE_HEALTH = 2,     // answered also when connections run out or the service drains
     ROUTE_METADATA = 4,   // takes Holdfast-Meta-* headers
+    ROUTE_READS = 8,      // changes nothing, though its method is one of those that do
+    ROUTE_LINKS = 16,     // writes entries, which Holdfast-Session links to a session
+};
+
+// What a caller must be granted for the route; the words are of those who decide it (handlers/access.h). One
+// that is left out lets nobody in.
+struct route_rule {
+    unsigned char need;
+    unsigned char kind;
+    unsigned char about;
 };
 
 struct route {
-    const char *method;
+    const char *method;   // GET answers HEAD too
     const char *template; // `/v1/buckets/{bucket}/entries/{key}`: a segment in braces takes any one segment
+    struct route_rule rule;
     void (*handle)(struct request *request);
     enum body_policy body;
     unsigned flags;
@@ -29,11 +40,17 @@ struct route {
     const char *query[ROUTE_QUERY];
 };
 
+// Whether a call of the route changes something, so that an Idempotency-Key has a meaning for it.
+bool route_writes(const struct route *route);
+
 struct router;
 
 // Prepares the table for matching. `routes` must stay; ended by a row without method. Never fails.
 struct router *router_new(const struct route *routes);
 void router_free(struct router *router);
+
+// The place of a route that it found in the table it was made of.
+int router_place(const struct router *router, const struct route *route);
 
 enum route_verdict { ROUTE_FOUND, ROUTE_UNKNOWN, ROUTE_OTHER_METHOD };
 

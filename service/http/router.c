@@ -57,6 +57,11 @@ void router_free(struct router *router)
     free(router);
 }
 
+int router_place(const struct router *router, const struct route *route)
+{
+    return (int)(route - router->patterns[0].route);
+}
+
 static bool pattern_matches(const struct pattern *pattern, const struct bytes *segments, int count)
 {
     if (pattern->count != count)
@@ -65,6 +70,12 @@ static bool pattern_matches(const struct pattern *pattern, const struct bytes *s
         if (pattern->segments[i].data && !bytes_equal(pattern->segments[i], segments[i]))
             return false;
     return true;
+}
+
+// HEAD is answered wherever GET is: the reply leaves its body out.
+static bool answers(const struct route *route, struct bytes method)
+{
+    return bytes_is(method, route->method) || (bytes_is(method, "HEAD") && strcmp(route->method, "GET") == 0);
 }
 
 static void allow_add(char *allow, const char *method)
@@ -83,8 +94,10 @@ enum route_verdict router_match(const struct router *router, struct bytes method
         const struct pattern *pattern = &router->patterns[i];
         if (!pattern_matches(pattern, segments, count))
             continue;
-        if (!bytes_is(method, pattern->route->method)) {
+        if (!answers(pattern->route, method)) {
             allow_add(allow, pattern->route->method);
+            if (strcmp(pattern->route->method, "GET") == 0)
+                allow_add(allow, "HEAD");
             continue;
         }
         int parameter = 0;
@@ -95,4 +108,10 @@ enum route_verdict router_match(const struct router *router, struct bytes method
         return ROUTE_FOUND;
     }
     return allow[0] ? ROUTE_OTHER_METHOD : ROUTE_UNKNOWN;
+}
+
+bool route_writes(const struct route *route)
+{
+    struct bytes method = bytes_of(route->method);
+    return !bytes_is(method, "GET") && !bytes_is(method, "HEAD") && !(route->flags & ROUTE_READS);
 }

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "base/timestamp.h"
+#include "http/addresses.h"
+#include "http/cors.h"
 #include "http/internal.h"
 #include "http/reply.h"
 
@@ -18,24 +20,70 @@
 enum {
     SWEEP_EVERY = 250 * 1000,
     DRAIN_SWEEP_EVERY = 20 * 1000,
+    QUIET = 100 * 1000, // after which a connection may be looked at whether its client is gone
+    LOOKS = 256,        // connections that one sweep looks at so
     ACCEPTS_A_TURN = 128,
     ACCEPT_PAUSE = 100 * 1000, // after the process ran out of descriptors
     SLOWEST_BODY = 16 << 10,   // bytes a second that keep a body or a reply alive
     LINGER = 5 * 1000,         // how long, and how many requests, may wait for the database
     LINGER_MOST = 512,         // without their connections being suspended
     LINGER_LOOK = 1000,
+    BRIEF_BODY = 64 << 10,
 };
 
 // --- the calls of a request's life
 // ------------------------------------------------------------------------------------
 
+static void count_refusal(const struct http_server *server, enum capacity capacity)
+{
+    count_add(&server->options.counts->capacity_refusals[capacity], 1);
+}
+
 static void refuse_surplus(struct request *request)
 {
-    if (!request->client->surplus || (request->route && request->route->flags & ROUTE_HEALTH))
+    const struct http_client *client = request->client;
+    if ((!client->surplus && !client->crowded) || (request->route && request->route->flags & ROUTE_HEALTH))
         return;
-    struct problem problem = {
-        .kind = PROBLEM_UNAVAILABLE, .detail = "too many connections are open", .retry_after = 1};
+    count_refusal(request->server, client->crowded ? CAPACITY_ADDRESS_CONNECTIONS : CAPACITY_CONNECTIONS);
+    struct problem problem = {.kind = PROBLEM_UNAVAILABLE,
+                              .detail = client->crowded ? "too many connections from this address are open"
+                                                        : "too many connections are open",
+                              .retry_after = 1};
     request_refuse(request, &problem);
+}
+
+// Where clients must show a certificate, one who did not is told nothing else. One look a connection is
+// enough.
+static void refuse_stranger(struct request *request)
+{
+    const struct http_tls *tls = request->server->options.tls;
+    struct http_client *client = request->client;
+    if (!tls || !tls->client_authorities || client->known ||
+        (request->route && request->route->flags & ROUTE_HEALTH))
+        return;
+    client->known = tls->client_is_known(
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session);
+    if (client->known)
+        return;
+    request->refusal_status = 0;
+    struct problem problem = {.kind = PROBLEM_FORBIDDEN,
+                              .detail =
+                                  "clients of this service show a certificate; this one showed none, or "
+                                  "not a good one"};
+    request_refuse(request, &problem);
+}
+
+// Whoever may not do this need not send a long body first.
+static void turn_away(struct request *request)
+{
+    bool brief =
+        request->announced && request->body_capacity <= BRIEF_BODY && !request_has(request, HEADER_EXPECT);
+    bool bodiless =
+        !request_has(request, HEADER_CONTENT_LENGTH) && !request_has(request, HEADER_TRANSFER_ENCODING);
+    struct problem problem;
+    if (!request->refusal_status && !brief && !bodiless &&
+        request->server->options.turns_away(request, &problem))
+        request_refuse(request, &problem);
 }
 
 // A busy worker makes and frees tens of thousands a second: the freed ones are kept at hand.
@@ -70,16 +118,32 @@ static struct request *request_new(struct http_server *server, struct MHD_Connec
     request->client->since = request->started;
     request_open(request, method, url, version);
     refuse_surplus(request);
+    refuse_stranger(request);
+    turn_away(request);
     return request;
+}
+
+void request_admitted(struct request *request)
+{
+    if (request->gone)
+        request_depart(request);
+    else if (request->keyed || request->linked)
+        request->server->options.handle_keyed(request);
+    else
+        request->route->handle(request);
 }
 
 static enum MHD_Result work(struct request *request)
 {
+    const char *origins = request->server->options.cors_origins;
     request->phase = PHASE_WORKING;
-    if (request->refusal_status)
+    request->worked = loop_now(request->server->loop);
+    if (cors_is_preflight(request, origins) && request->refusal.allow)
+        cors_reply_preflight(request, origins, request->refusal.allow);
+    else if (request->refusal_status)
         reply_problem(request, &request->refusal);
     else
-        request->route->handle(request);
+        request->server->options.admit(request);
     if (request->phase != PHASE_REPLIED) {
         request->lingering = true;
         request->server->lingering++;
@@ -99,6 +163,8 @@ static enum MHD_Result wait_on(struct request *request)
     server->lingering--;
     request->suspended = true;
     MHD_suspend_connection(request->connection);
+    if (request->parked)
+        request_watch_client(request);
     return MHD_YES;
 }
 
@@ -133,6 +199,7 @@ void request_resume(struct request *request)
 {
     struct http_server *server = request->server;
     server->replies = 2;
+    request_unpark(request);
     if (request->lingering) {
         request->lingering = false;
         server->lingering--;
@@ -143,10 +210,61 @@ void request_resume(struct request *request)
     MHD_resume_connection(request->connection);
 }
 
+void request_depart(struct request *request)
+{
+    request->next_spare = request->server->departed;
+    request->server->departed = request;
+}
+
+bool request_begin_wait(struct request *request)
+{
+    struct http_server *server = request->server;
+    if (request->waits)
+        return true;
+    bool crowded = request->caller_waits && *request->caller_waits >= server->options.caller_wait_limit;
+    if (crowded || server->waits >= server->options.wait_limit) {
+        count_refusal(server, crowded ? CAPACITY_TOKEN_WAITS : CAPACITY_WAITS);
+        reply_simple_problem(request, PROBLEM_UNAVAILABLE, "%s",
+                             crowded ? "too many requests with this token wait already"
+                                     : "too many requests wait already");
+        return false;
+    }
+    request->waits = true;
+    server->waits++;
+    if (request->caller_waits)
+        ++*request->caller_waits;
+    return true;
+}
+
+static void end_wait(struct request *request)
+{
+    if (!request->waits)
+        return;
+    request->server->waits--;
+    if (request->caller_waits)
+        --*request->caller_waits;
+}
+
+bool request_hold(struct request *request, size_t bytes)
+{
+    struct http_server *server = request->server;
+    if (bytes > server->options.body_memory - server->held) {
+        count_refusal(server, CAPACITY_BODY_MEMORY);
+        return false;
+    }
+    server->held += bytes;
+    request->held += bytes;
+    return true;
+}
+
 void request_free(struct request *request)
 {
     struct http_server *server = request->server;
+    server->held -= request->held;
+    end_wait(request);
     json_decref(request->json);
+    if (request->caller)
+        request->forget_caller(request->caller);
     arena_free(&request->arena);
     if (server->spares >= HTTP_SPARES) {
         free(request);
@@ -155,39 +273,6 @@ void request_free(struct request *request)
     request->next_spare = server->spare;
     server->spare = request;
     server->spares++;
-}
-
-// The time of the turn: lines of one turn are written together, and need not each ask the clock.
-static const char *log_time(struct http_server *server)
-{
-    int64_t turn = loop_now(server->loop);
-    if (server->log_turn != turn || !server->log_time[0]) {
-        server->log_turn = turn;
-        timestamp_format(timestamp_now(), server->log_time);
-    }
-    return server->log_time;
-}
-
-static void log_request(struct http_server *server, const struct request *request)
-{
-    if (!log_enabled(LOG_INFO))
-        return;
-    struct buffer *log = &server->log;
-    buffer_add_text(log, "{\"time\":\"");
-    buffer_add_text(log, log_time(server));
-    buffer_add_text(log, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
-    buffer_add_json(log, request->method.size <= 16 ? request->method : bytes_of("?"));
-    buffer_add_text(log, ",\"route\":\"");
-    buffer_add_text(log, request->route ? request->route->template : "");
-    buffer_add_text(log, "\",\"status\":");
-    buffer_add_int64(log, request->status);
-    buffer_add_text(log, ",\"bytes\":");
-    buffer_add_int64(log, (int64_t)request->reply_bytes);
-    buffer_add_text(log, ",\"us\":");
-    buffer_add_int64(log, timestamp_monotonic() - request->started);
-    buffer_add_text(log, ",\"request_id\":\"");
-    buffer_add_text(log, request->id);
-    buffer_add_text(log, "\"}\n");
 }
 
 static void request_completed(void *user, struct MHD_Connection *connection, void **slot,
@@ -200,17 +285,43 @@ static void request_completed(void *user, struct MHD_Connection *connection, voi
     if (!request)
         return;
     *slot = NULL;
-    log_request(server, request);
+    request_report(server, request);
     request->client->request = NULL;
     request->client->since = loop_now(server->loop);
     request->client->served = true;
-    if (request->lingering) { // its operation is under way and will call back
+    if (request->lingering) {
         request->lingering = false;
         server->lingering--;
-        request->gone = true;
-        return;
+        if (!request->parked) { // its operation is under way and will call back
+            request->gone = true;
+            return;
+        }
+        request->parked(request->parked_by);
     }
     request_free(request);
+}
+
+static void cut(struct http_client *client)
+{
+    if (!client->cut)
+        shutdown(client->fd, SHUT_RDWR);
+    client->cut = true;
+}
+
+// One address must not take the connections of all.
+static void count_address(struct http_server *server, struct MHD_Connection *connection,
+                          struct http_client *client)
+{
+    if (!server->options.address_limit)
+        return;
+    client->address =
+        addresses_key(MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+    unsigned connections = addresses_enter(client->address);
+    client->crowded = connections > server->options.address_limit;
+    if (connections <= server->options.address_limit + HTTP_CROWD)
+        return;
+    count_refusal(server, CAPACITY_ADDRESS_CONNECTIONS);
+    cut(client);
 }
 
 static void client_opened(struct http_server *server, struct MHD_Connection *connection, void **slot)
@@ -221,6 +332,7 @@ static void client_opened(struct http_server *server, struct MHD_Connection *con
     client->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     client->since = loop_now(server->loop);
     client->surplus = server->client_count >= server->options.connections;
+    count_address(server, connection, client);
     client->next = server->clients;
     client->link = &server->clients;
     if (client->next)
@@ -238,6 +350,8 @@ static void client_closed(struct http_server *server, void **slot)
         client->next->link = client->link;
     server->client_count--;
     server->again = true;
+    if (server->options.address_limit)
+        addresses_leave(client->address);
     free(client);
     *slot = NULL;
 }
@@ -257,6 +371,38 @@ static size_t leave_escaped(void *user, struct MHD_Connection *connection, char 
     (void)user;
     (void)connection;
     return strlen(text);
+}
+
+static size_t count_arguments(const char *query)
+{
+    size_t count = 1;
+    for (const char *next = query; (next = strchr(next, '&')); next++)
+        count++;
+    return count;
+}
+
+// Looks at a target before the library takes it apart: a zero byte or a space can be found only here. When
+// its memory cannot hold the parameters of the query the library loses the connection without a word, so the
+// query is taken out of its sight; the request is refused as soon as it can be.
+static void *look_at_target(void *user, const char *text, struct MHD_Connection *connection)
+{
+    (void)user;
+    if (!text)
+        return NULL;
+    struct http_client *client =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct http_target *target = &client->target;
+    *target = (struct http_target){.size = strlen(text)};
+    target->spaced = memchr(text, ' ', target->size) != NULL;
+    char *query = memchr(text, '?', target->size);
+    if (!query)
+        return NULL;
+    target->arguments = count_arguments(query);
+    target->cut = target->arguments > REQUEST_ARGUMENTS ||
+                  target->size + target->arguments * HTTP_LINE_OVERHEAD + HTTP_REPLY_ROOM > HTTP_POOL;
+    if (target->cut)
+        query[1] = 0; // the library's own memory, which it is about to cut in pieces itself
+    return NULL;
 }
 
 // What clients do wrong is no error of ours.
@@ -304,10 +450,13 @@ static bool accept_one(struct http_server *server)
         }
         return false;
     }
-    if (server->client_count >= server->options.connections + HTTP_SURPLUS)
+    if (server->client_count >= server->options.connections + HTTP_SURPLUS) {
         close(fd);
-    else
+        count_refusal(server, CAPACITY_CONNECTIONS);
+    } else {
+        count_add(&server->options.counts->accepted, 1);
         MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, size);
+    }
     server->again = true;
     return true;
 }
@@ -351,18 +500,31 @@ static int64_t deadline(const struct http_server *server, const struct http_clie
     return INT64_MAX;
 }
 
-static void cut(struct http_client *client)
+static bool receives(const struct http_client *client)
 {
-    if (!client->cut)
-        shutdown(client->fd, SHUT_RDWR);
-    client->cut = true;
+    return !client->request || client->request->phase == PHASE_HEADERS ||
+           client->request->phase == PHASE_BODY;
 }
 
+// Whether everything the client sent was read, and its end was too.
+static bool has_ended(const struct http_client *client)
+{
+    char byte;
+    return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+// Cuts connections that are late, and those whose client is gone. An end that comes together with a part of a
+// request escapes the library: what it read was less than it asked for, so it takes the socket for drained
+// and waits for an event that was spent. So quiet connections are looked at, some in each sweep, in turn.
 static void cut_late(struct http_server *server, int64_t now)
 {
-    for (struct http_client *client = server->clients; client; client = client->next)
-        if (now > deadline(server, client))
+    size_t place = 0;
+    for (struct http_client *client = server->clients; client; client = client->next, place++) {
+        bool looked_at = place - server->look_from < LOOKS && receives(client) && now - client->since > QUIET;
+        if (now > deadline(server, client) || (looked_at && has_ended(client)))
             cut(client);
+    }
+    server->look_from = server->look_from + LOOKS < place ? server->look_from + LOOKS : 0;
 }
 
 static void end_accepting(struct http_server *server)
@@ -426,6 +588,14 @@ void http_server_hurry(struct http_server *server)
         server->give_up_at = server->accept_until;
 }
 
+void http_server_observe(const struct http_server *server)
+{
+    struct counts *counts = server->options.counts;
+    count_set(&counts->connections, server->client_count);
+    count_set(&counts->parked, server->waits);
+    count_set(&counts->body_bytes, server->held);
+}
+
 bool http_server_draining(const struct http_server *server)
 {
     return server->draining;
@@ -449,6 +619,15 @@ static void flush_log(struct http_server *server)
     buffer_clear(&server->log);
 }
 
+static void free_departed(struct http_server *server)
+{
+    while (server->departed) {
+        struct request *request = server->departed;
+        server->departed = request->next_spare;
+        request_free(request);
+    }
+}
+
 static int64_t turn(void *user)
 {
     struct http_server *server = user;
@@ -461,6 +640,7 @@ static int64_t turn(void *user)
         MHD_run(server->daemon);
         server->options.turn_end(server->options.context);
     } while (server->again || server->replies);
+    free_departed(server);
     flush_log(server);
     MHD_UNSIGNED_LONG_LONG wait;
     if (MHD_get_timeout(server->daemon, &wait) != MHD_YES)
@@ -470,18 +650,36 @@ static int64_t turn(void *user)
     return wait == 0 && server->lingering ? LINGER_LOOK : (int64_t)wait * 1000;
 }
 
+// The library's further options for TLS, up to MHD_OPTION_END. TLS 1.2 is the oldest that is spoken.
+static void add_tls(const struct http_tls *tls, struct MHD_OptionItem items[4])
+{
+    int count = 0;
+    if (tls) {
+        items[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)tls->identity};
+        items[count++] = (struct MHD_OptionItem){
+            MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
+        if (tls->client_authorities)
+            items[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_TRUST, 0,
+                                                     (void *)(uintptr_t)tls->client_authorities};
+    }
+    items[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
+}
+
 static bool start_daemon(struct http_server *server)
 {
     const struct http_options *options = &server->options;
     unsigned idle_seconds = (unsigned)((options->idle_timeout + 999999) / 1000000);
+    struct MHD_OptionItem tls[4];
+    add_tls(options->tls, tls);
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL,
-        NULL, handle_call, server, MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+            (options->tls ? MHD_USE_TLS : 0U),
+        0, NULL, NULL, handle_call, server, MHD_OPTION_EXTERNAL_LOGGER, log_library, NULL,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_POOL, MHD_OPTION_CONNECTION_TIMEOUT,
         idle_seconds ? idle_seconds : 1, MHD_OPTION_CONNECTION_LIMIT, options->connections + HTTP_SURPLUS,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, look_at_target, NULL, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
         MHD_OPTION_NOTIFY_CONNECTION, connection_changed, server, MHD_OPTION_NOTIFY_COMPLETED,
-        request_completed, server, MHD_OPTION_END);
+        request_completed, server, MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     return server->daemon != NULL;
 }
 
@@ -493,7 +691,9 @@ struct http_server *http_server_new(struct loop *loop, const struct http_options
     server->loop = loop;
     server->options = *options;
     uint32_t prefix;
-    if (getrandom(&prefix, sizeof prefix, 0) != sizeof prefix || !start_daemon(server)) {
+    if (getrandom(&prefix, sizeof prefix, 0) != sizeof prefix ||
+        getrandom(&server->span_next, sizeof server->span_next, 0) != sizeof server->span_next ||
+        !start_daemon(server)) {
         free(server);
         return NULL;
     }
@@ -522,6 +722,7 @@ void http_server_free(struct http_server *server)
     loop_timer_clear(server->loop, &server->sweep);
     loop_timer_clear(server->loop, &server->accept_again);
     loop_unwatch(server->loop, &server->daemon_watch);
+    free_departed(server);
     MHD_stop_daemon(server->daemon);
     flush_log(server);
     buffer_free(&server->log);

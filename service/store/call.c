@@ -2,6 +2,7 @@
 #include "store/call.h"
 
 #include "base/log.h"
+#include "store/item_keys.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -75,7 +76,37 @@ static bool key_admits(struct key_set *keys, struct call *call, struct operation
     return true;
 }
 
-void call_gather(struct call *call, struct lane *lane)
+static void gather_grouped(struct call *call, struct lane *lane)
+{
+    const struct statement *statement = lane->statement;
+    struct item_keys keys = {0};
+    size_t bytes = 0;
+    int skipped = 0;
+    struct operation **link = &lane->head;
+    while (*link && call->count < CALL_OPERATIONS && skipped < SKIPS) {
+        struct operation *operation = *link;
+        bool by_itself = operation->alone || operation->apart || operation->size > CALL_LARGE ||
+                         operation->item_count > CALL_OPERATIONS || statement->role == ROLE_LARGE;
+        bool fits =
+            call->rows + operation->item_count <= CALL_OPERATIONS && bytes + operation->size <= CALL_BYTES;
+        if (call->count && (by_itself || !fits))
+            return;
+        if (!by_itself && statement->keys == KEYS_WRITTEN_ONCE && !item_keys_admit(&keys, operation)) {
+            link = &operation->next;
+            skipped++;
+            continue;
+        }
+        lane_remove(lane, link);
+        operation->ordinal = ++call->ordinals;
+        bytes += operation->size;
+        call->rows = (uint16_t)(call->rows + operation->item_count);
+        call->operations[call->count++] = operation;
+        if (by_itself)
+            return;
+    }
+}
+
+static void gather_each(struct call *call, struct lane *lane)
 {
     const struct statement *statement = lane->statement;
     struct key_set keys;
@@ -83,7 +114,6 @@ void call_gather(struct call *call, struct lane *lane)
     int skipped = 0;
     if (statement->keys == KEYS_ONCE)
         memset(&keys, 0, sizeof keys);
-    call->lane = lane;
 
     struct operation **link = &lane->head;
     while (*link && call->ordinals < CALL_OPERATIONS && skipped < SKIPS) {
@@ -108,6 +138,15 @@ void call_gather(struct call *call, struct lane *lane)
     }
 }
 
+void call_gather(struct call *call, struct lane *lane)
+{
+    call->lane = lane;
+    if (lane->statement->form == STATEMENT_GROUPED)
+        gather_grouped(call, lane);
+    else
+        gather_each(call, lane);
+}
+
 void call_return(struct call *call)
 {
     struct operation *all[CALL_OPERATIONS];
@@ -130,6 +169,7 @@ void call_return(struct call *call)
     }
     call->count = 0;
     call->ordinals = 0;
+    call->rows = 0;
 }
 
 // --- encoding
@@ -216,10 +256,10 @@ static void encode_element(struct buffer *out, enum column_type type, const stru
 
 // The distinct bucket names of the call, and for each operation its place among them.
 struct name_set {
-    struct bytes names[CALL_OPERATIONS];
-    uint64_t hashes[CALL_OPERATIONS];
+    struct bytes names[OPERATION_ITEMS];
+    uint64_t hashes[OPERATION_ITEMS];
     uint16_t count;
-    uint16_t which[CALL_OPERATIONS]; // from 1
+    uint16_t which[OPERATION_ITEMS]; // from 1, for each row
 };
 
 static uint16_t name_place(struct name_set *set, struct bytes name, uint16_t guess)
@@ -243,6 +283,16 @@ static void collect_names(struct name_set *set, const struct call *call)
         set->which[i] = last = name_place(set, call->operations[i]->bucket, last);
 }
 
+static void collect_item_names(struct name_set *set, const struct call *call)
+{
+    set->count = 0;
+    uint16_t last = 0;
+    int row = 0;
+    for (int i = 0; i < call->count; i++)
+        for (int j = 0; j < call->operations[i]->item_count; j++)
+            set->which[row++] = last = name_place(set, call->operations[i]->items[j].bucket, last);
+}
+
 // Where each parameter begins in the scratch buffer; it may move while it grows, so addresses are taken at
 // the end.
 struct parameters {
@@ -259,24 +309,29 @@ static void parameter_begin(struct parameters *parameters, const struct buffer *
     parameters->null[parameters->count++] = null;
 }
 
+static void encode_names(struct parameters *parameters, struct buffer *out, const struct name_set *set,
+                         unsigned rows)
+{
+    parameter_begin(parameters, out, array_oid[COLUMN_TEXT], false);
+    encode_array_head(out, element_oid[COLUMN_TEXT], set->count);
+    for (uint16_t i = 0; i < set->count; i++) {
+        struct value name = value_bytes(set->names[i]);
+        encode_element(out, COLUMN_TEXT, &name);
+    }
+    parameter_begin(parameters, out, array_oid[COLUMN_INT2], false);
+    encode_array_head(out, element_oid[COLUMN_INT2], rows);
+    for (unsigned i = 0; i < rows; i++) {
+        struct value which = value_number(set->which[i]);
+        encode_element(out, COLUMN_INT2, &which);
+    }
+}
+
 static void encode_shared(struct parameters *parameters, struct buffer *out, const struct call *call)
 {
     const struct statement *statement = call->lane->statement;
     struct name_set set;
     collect_names(&set, call);
-
-    parameter_begin(parameters, out, array_oid[COLUMN_TEXT], false);
-    encode_array_head(out, element_oid[COLUMN_TEXT], set.count);
-    for (uint16_t i = 0; i < set.count; i++) {
-        struct value name = value_bytes(set.names[i]);
-        encode_element(out, COLUMN_TEXT, &name);
-    }
-    parameter_begin(parameters, out, array_oid[COLUMN_INT2], false);
-    encode_array_head(out, element_oid[COLUMN_INT2], call->count);
-    for (int i = 0; i < call->count; i++) {
-        struct value which = value_number(set.which[i]);
-        encode_element(out, COLUMN_INT2, &which);
-    }
+    encode_names(parameters, out, &set, call->count);
     parameter_begin(parameters, out, array_oid[COLUMN_INT2], false);
     encode_array_head(out, element_oid[COLUMN_INT2], call->count);
     for (int i = 0; i < call->count; i++) {
@@ -292,6 +347,31 @@ static void encode_shared(struct parameters *parameters, struct buffer *out, con
     }
 }
 
+static void encode_grouped(struct parameters *parameters, struct buffer *out, const struct call *call)
+{
+    const struct statement *statement = call->lane->statement;
+    struct name_set set;
+    collect_item_names(&set, call);
+    encode_names(parameters, out, &set, call->rows);
+    parameter_begin(parameters, out, array_oid[COLUMN_INT2], false);
+    encode_array_head(out, element_oid[COLUMN_INT2], call->rows);
+    for (int i = 0; i < call->count; i++) {
+        struct value ordinal = value_number(call->operations[i]->ordinal);
+        for (int j = 0; j < call->operations[i]->item_count; j++)
+            encode_element(out, COLUMN_INT2, &ordinal);
+    }
+    for (unsigned column = 0; column < statement->columns; column++) {
+        enum column_type type = statement->column[column];
+        parameter_begin(parameters, out, array_oid[type], false);
+        encode_array_head(out, element_oid[type], call->rows);
+        for (int i = 0; i < call->count; i++) {
+            const struct operation *operation = call->operations[i];
+            for (unsigned j = 0; j < operation->item_count; j++)
+                encode_element(out, type, &operation->values[j * statement->columns + column]);
+        }
+    }
+}
+
 static void encode_alone(struct parameters *parameters, struct buffer *out, const struct call *call)
 {
     const struct statement *statement = call->lane->statement;
@@ -304,33 +384,62 @@ static void encode_alone(struct parameters *parameters, struct buffer *out, cons
     }
 }
 
-bool call_send(struct call *call, PGconn *connection, struct buffer *scratch)
-{
-    struct lane *lane = call->lane;
-    struct parameters parameters = {0};
-    buffer_clear(scratch);
-    if (lane->statement->form == STATEMENT_SHARED)
-        encode_shared(&parameters, scratch, call);
-    else
-        encode_alone(&parameters, scratch, call);
-    parameters.start[parameters.count] = scratch->size;
-
+// A call's parameters as libpq takes them; `values` point into the scratch buffer.
+struct message {
+    struct parameters parameters;
     const char *values[STATEMENT_COLUMNS + RESERVED_PARAMS];
     int lengths[STATEMENT_COLUMNS + RESERVED_PARAMS];
     int formats[STATEMENT_COLUMNS + RESERVED_PARAMS];
-    for (int i = 0; i < parameters.count; i++) {
-        size_t start = parameters.start[i];
-        values[i] = parameters.null[i] ? NULL : scratch->data ? (const char *)scratch->data + start : "";
-        lengths[i] = (int)(parameters.start[i + 1] - start);
-        formats[i] = 1;
+};
+
+static void encode(struct message *message, const struct call *call, struct buffer *scratch)
+{
+    struct parameters *parameters = &message->parameters;
+    *parameters = (struct parameters){0};
+    buffer_clear(scratch);
+    switch (call->lane->statement->form) {
+    case STATEMENT_SHARED:
+        encode_shared(parameters, scratch, call);
+        break;
+    case STATEMENT_GROUPED:
+        encode_grouped(parameters, scratch, call);
+        break;
+    case STATEMENT_ALONE:
+        encode_alone(parameters, scratch, call);
+        break;
     }
+    parameters->start[parameters->count] = scratch->size;
+    for (int i = 0; i < parameters->count; i++) {
+        size_t start = parameters->start[i];
+        const char *value = scratch->data ? (const char *)scratch->data + start : "";
+        message->values[i] = parameters->null[i] ? NULL : value;
+        message->lengths[i] = (int)(parameters->start[i + 1] - start);
+        message->formats[i] = 1;
+    }
+}
+
+bool call_send(struct call *call, PGconn *connection, struct buffer *scratch)
+{
+    struct lane *lane = call->lane;
+    struct message message;
+    encode(&message, call, scratch);
+    int count = message.parameters.count;
     if (!lane->prepared[0]) {
         snprintf(lane->prepared, sizeof lane->prepared, "%s_%u", lane->statement->name, lane->generation++);
-        if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, parameters.count,
-                           parameters.types))
+        if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, count, message.parameters.types))
             return false;
     }
-    return PQsendQueryPrepared(connection, lane->prepared, parameters.count, values, lengths, formats, 1) &&
+    return PQsendQueryPrepared(connection, lane->prepared, count, message.values, message.lengths,
+                               message.formats, 1) &&
+           PQpipelineSync(connection);
+}
+
+bool call_send_unprepared(struct call *call, PGconn *connection, struct buffer *scratch)
+{
+    struct message message;
+    encode(&message, call, scratch);
+    return PQsendQueryParams(connection, call->lane->statement->sql, message.parameters.count,
+                             message.parameters.types, message.values, message.lengths, message.formats, 1) &&
            PQpipelineSync(connection);
 }
 
@@ -406,6 +515,25 @@ static void deliver_shared(struct call *call, struct outcome *outcome)
     }
 }
 
+// Each operation gets its run of rows.
+static void deliver_grouped(struct call *call, struct outcome *outcome)
+{
+    int rows = PQntuples(call->result);
+    int row = 0;
+    for (int i = 0; i < call->count; i++) {
+        struct operation *operation = call->operations[i];
+        int first = row;
+        for (; row < rows; row++) {
+            outcome->row = row;
+            if (outcome_number(outcome, 0, 0) != operation->ordinal)
+                break;
+        }
+        outcome->row = first;
+        outcome->rows = row - first;
+        operation->done(operation, outcome);
+    }
+}
+
 void call_deliver(struct call *call)
 {
     struct held *held = malloc(sizeof *held);
@@ -413,11 +541,17 @@ void call_deliver(struct call *call)
         abort();
     *held = (struct held){.result = call->result, .holders = 1};
     struct outcome outcome = {.kind = OUTCOME_ROWS, .first = true, .result = held};
-    if (call->lane->statement->form == STATEMENT_SHARED) {
+    switch (call->lane->statement->form) {
+    case STATEMENT_SHARED:
         deliver_shared(call, &outcome);
-    } else {
+        break;
+    case STATEMENT_GROUPED:
+        deliver_grouped(call, &outcome);
+        break;
+    case STATEMENT_ALONE:
         outcome.rows = PQntuples(call->result);
         call->operations[0]->done(call->operations[0], &outcome);
+        break;
     }
     call->result = NULL;
     held_release(held);
@@ -466,4 +600,24 @@ struct bytes outcome_bytes(const struct outcome *outcome, int row, int column)
     const PGresult *result = outcome->result->result;
     row += outcome->row;
     return bytes_make(PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column));
+}
+
+// An array's binary form: dimensions, whether nulls occur, the elements' type; for each dimension its size
+// and first index; then each element behind its size.
+int outcome_numbers(const struct outcome *outcome, int row, int column, int64_t *numbers, int room)
+{
+    enum { HEAD = 20, COUNT = 12, ELEMENT = 12 };
+    struct bytes array = outcome_bytes(outcome, row, column);
+    uint32_t count;
+    if (array.size < HEAD)
+        return 0; // NULL, or no element
+    memcpy(&count, array.data + COUNT, sizeof count);
+    count = be32toh(count);
+    int fit = 0;
+    while (fit < room && (uint32_t)fit < count && array.size >= HEAD + (size_t)(fit + 1) * ELEMENT) {
+        uint64_t n;
+        memcpy(&n, array.data + HEAD + (size_t)fit * ELEMENT + 4, sizeof n);
+        numbers[fit++] = (int64_t)be64toh(n);
+    }
+    return fit;
 }

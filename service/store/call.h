@@ -27,12 +27,14 @@ struct call {
     struct lane *lane;
     int64_t sent;
     bool flushed; // the whole call has left this process
+    bool led;     // the first result is of what makes a pooled session fit, not of the statement
     bool failed;
     bool fatal; // the server ended the session with the failure
     char sqlstate[6];
     PGresult *result;
     uint16_t count;
     uint16_t ordinals;
+    uint16_t rows;                                 // STATEMENT_GROUPED: of all operations
     struct operation *operations[CALL_OPERATIONS]; // those that are sent; what they stand for hangs on them
 };
 
@@ -46,6 +48,9 @@ void call_return(struct call *call);
 // Hands the call to libpq in pipeline mode, preparing the statement on its first use. `scratch` is
 // overwritten. False when libpq refuses (the connection is broken then).
 bool call_send(struct call *call, PGconn *connection, struct buffer *scratch);
+
+// The same without leaving a prepared statement in the session, which a pooler may give to somebody else.
+bool call_send_unprepared(struct call *call, PGconn *connection, struct buffer *scratch);
 
 // Ends every operation with its row. The call's result passes to the outcome's holders.
 void call_deliver(struct call *call);

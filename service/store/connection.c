@@ -3,8 +3,12 @@
 
 #include "base/log.h"
 #include "base/timestamp.h"
+#include "store/call_report.h"
+#include "store/internal.h"
+#include "store/session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -16,17 +20,6 @@ enum {
     PATIENCE = 1000 * 1000, // how long operations wait for the first attempt after a loss
     AGE_CHECK = 250 * 1000,
 };
-
-static const char shared_session[] = "-c search_path=pg_catalog -c statement_timeout=0 -c lock_timeout=0 "
-                                     "-c default_transaction_isolation=read\\ committed -c jit=off "
-                                     "-c client_min_messages=error -c idle_in_transaction_session_timeout=0 ";
-
-// Set-based functions with array arguments would be planned anew on every call, and a plan made while a table
-// was empty would scan it for ever after; or gather and sort all rows of a range where an index gives the
-// first of them in order.
-static const char planner_session[] = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off "
-                                      "-c enable_bitmapscan=off -c enable_hashjoin=off "
-                                      "-c enable_mergejoin=off";
 
 static void connection_open(struct connection *connection);
 
@@ -42,8 +35,7 @@ static void complain(struct connection *connection, const char *event, const cha
     if (connection->last_complaint && now - connection->last_complaint < 1000 * 1000) {
         return;
     }
-    static const char *const role_names[] = {"read", "write", "large", "list", "admin"};
-    log_detail(LOG_WARN, event, "%s connection: %s", role_names[connection->role], detail);
+    log_detail(LOG_WARN, event, "%s connection: %s", counted_role_names[connection->role], detail);
     connection->last_complaint = now;
 }
 
@@ -118,6 +110,7 @@ static void settle_calls(struct connection *connection)
     while (unknown) {
         call = unknown;
         unknown = unknown->next;
+        count_add(&connection->options->counts->unknown_outcomes, call->ordinals);
         call_finish(call, OUTCOME_UNKNOWN, "the connection to the database broke after the write was sent");
         free(call);
     }
@@ -132,6 +125,7 @@ static void close_socket(struct connection *connection)
     connection->watch.fd = -1;
     PQfinish(connection->pg);
     connection->pg = NULL;
+    connection->losses++;
     for (int i = 0; i < connection->lane_count; i++)
         connection->lanes[i].prepared[0] = 0;
 }
@@ -154,7 +148,10 @@ static void connection_lost(struct connection *connection, const char *event)
     close_socket(connection);
     connection->state = CONNECTION_AWAY;
     settle_calls(connection);
+    if (connection->role == ROLE_TRANSACTION) // what came before is gone, so nothing is sent again
+        drop_waiting(connection, "the connection to the database broke");
     if (was_ready) {
+        count_add(&connection->options->counts->losses[connection->role], 1);
         connection->backoff = BACKOFF_FIRST;
         connection->lost_while_ready = true;
         connection_open(connection);
@@ -198,14 +195,28 @@ static bool watch_socket(struct connection *connection)
 
 static void connection_open(struct connection *connection)
 {
-    char options[600];
-    snprintf(options, sizeof options, "%s%s", shared_session,
-             connection->role == ROLE_ADMIN ? "" : planner_session);
-    const char *keys[] = {
-        "dbname",           "options", "client_encoding", "fallback_application_name", "keepalives_idle",
-        "tcp_user_timeout", NULL};
-    const char *values[] = {
-        connection->options->connection, options, "UTF8", "holdfast", "10", "15000", NULL};
+    char options[SESSION_TEXT];
+    session_as_options(connection->role, connection->options->timeout, options);
+    char name[40];
+    snprintf(name, sizeof name, "holdfast %s/%d", counted_role_names[connection->role],
+             connection->options->worker);
+    // What stands before `dbname` is a default, which the address may change.
+    const char *keys[] = {"target_session_attrs",
+                          "dbname",
+                          "client_encoding",
+                          "fallback_application_name",
+                          "keepalives_idle",
+                          "tcp_user_timeout",
+                          connection->options->pooled ? NULL : "options",
+                          NULL};
+    const char *values[] = {connection->options->choice ? "read-write" : "any",
+                            connection->options->connection,
+                            "UTF8",
+                            name,
+                            "10",
+                            "15000",
+                            options,
+                            NULL};
     connection->state = CONNECTION_OPENING;
     connection->leaving = false;
     connection->opening_since = timestamp_monotonic();
@@ -222,6 +233,7 @@ static void push_call(struct connection *connection, struct call *call)
 {
     call->next = NULL;
     call->sent = timestamp_monotonic();
+    count_add(&connection->options->counts->round_trips[connection->role], 1);
     *connection->last = call;
     connection->last = &call->next;
 }
@@ -251,14 +263,31 @@ static bool flush_socket(struct connection *connection)
     return true;
 }
 
+// True when there is nothing to say, or it was handed to libpq.
+static bool send_pooled_options(struct connection *connection, struct call *call)
+{
+    const struct statement *statement = call->lane ? call->lane->statement : NULL;
+    bool within = connection->role == ROLE_TRANSACTION && statement && !statement->begins;
+    if (!connection->options->pooled || within)
+        return true;
+    char sql[SESSION_TEXT];
+    session_as_statement(connection->role, connection->options->timeout, statement && !statement->only_reads,
+                         sql);
+    call->led = true;
+    return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1);
+}
+
 // A writer lifts the sequence `revision` before its first write: the database may be a restored dump, a
 // clone, or a standby that never saw the last commits.
 static bool send_setup(struct connection *connection)
 {
-    bool reads = connection->role == ROLE_READ || connection->role == ROLE_LIST;
-    const char *sql = reads ? "select holdfast.schema_version()" : "select holdfast.lift_revision()";
-    push_call(connection, call_new());
-    return PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) &&
+    const char *sql = session_only_reads(connection->role)
+                          ? "select holdfast.schema_version(), current_setting('search_path')"
+                          : "select holdfast.lift_revision(), current_setting('search_path')";
+    struct call *call = call_new();
+    push_call(connection, call);
+    return send_pooled_options(connection, call) &&
+           PQsendQueryParams(connection->pg, sql, 0, NULL, NULL, NULL, NULL, 1) &&
            PQpipelineSync(connection->pg) && flush_socket(connection);
 }
 
@@ -284,6 +313,8 @@ static void session_ready(struct connection *connection)
     if (connection->state == CONNECTION_READY)
         return;
     connection->state = CONNECTION_READY;
+    if (connection->losses)
+        count_add(&connection->options->counts->reconnects[connection->role], 1);
     connection->backoff = BACKOFF_FIRST;
     connection->lost_while_ready = false;
     connection_flush(connection);
@@ -302,11 +333,18 @@ static bool sqlstate_class(const struct call *call, const char *two)
     return strncmp(call->sqlstate, two, 2) == 0;
 }
 
+// The session does not know the statement, or its plan no longer fits: prepared anew it will.
+static bool unprepared(const struct call *call)
+{
+    return sqlstate_is(call, "26000") || sqlstate_is(call, "0A000");
+}
+
 // Conditions of the server, not of the statement: nothing was done, and later it may work.
 static bool failure_passes(const struct call *call)
 {
     return sqlstate_class(call, "53") || sqlstate_class(call, "57") || sqlstate_class(call, "58") ||
-           sqlstate_class(call, "25") || sqlstate_is(call, "55P03");
+           sqlstate_class(call, "25") || sqlstate_is(call, "55P03") || sqlstate_is(call, "HF002") ||
+           sqlstate_is(call, "54000"); // the queue of notifications is full
 }
 
 static void call_again(struct connection *connection, struct call *call, bool alone)
@@ -326,28 +364,54 @@ static void call_again(struct connection *connection, struct call *call, bool al
     call_return(call);
 }
 
-static void call_failed(struct connection *connection, struct call *call)
+// A connection whose calls each stand alone: what can be tried again is.
+static void refused_alone(struct connection *connection, struct call *call)
 {
-    const char *name = call->lane->statement->name;
-    bool unprepared = sqlstate_is(call, "26000") || sqlstate_is(call, "0A000");
-    if (unprepared || sqlstate_class(call, "42"))
+    if (unprepared(call) || sqlstate_class(call, "42"))
         call->lane->prepared[0] = 0;
     if (sqlstate_is(call, "HF001")) { // the tables were restored under us
         if (connection->state == CONNECTION_READY && !send_setup(connection))
             connection_lost(connection, "database_lost");
+        call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
-    } else if (unprepared || sqlstate_class(call, "40")) {
+    } else if (unprepared(call) || sqlstate_class(call, "40")) {
+        call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
     } else if (failure_passes(call)) {
-        log_event(LOG_WARN, "statement_put_off", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_count_refusal(connection, CALL_PUT_OFF);
+        call_complain(connection, LOG_WARN, "statement_put_off", call);
         call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
     } else if (call->ordinals > 1) {
-        log_event(LOG_ERROR, "call_split", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_count_refusal(connection, CALL_SPLIT);
+        call_complain(connection, LOG_ERROR, "call_split", call);
         call_again(connection, call, true);
     } else {
-        log_event(LOG_ERROR, "statement_failed", "statement", name, "sqlstate", call->sqlstate, NULL);
+        call_count_refusal(connection, CALL_FAILED);
+        call_complain(connection, LOG_ERROR, "statement_failed", call);
         call_finish(call, OUTCOME_FAILED, NULL);
     }
+}
+
+// A call that belonged to a transaction, which has failed with it: only the whole can be done again, by its
+// owner.
+static void refused_in_transaction(struct connection *connection, struct call *call)
+{
+    bool restored = sqlstate_is(call, "HF001"); // a new session lifts the revision
+    bool again = restored || unprepared(call) || sqlstate_class(call, "40");
+    call->lane->prepared[0] = 0;
+    if (!connection->failed) // what follows in a failed transaction fails of itself
+        connection->worth_again = again;
+    connection->failed = true;
+    if (again || failure_passes(call)) {
+        call_count_refusal(connection, CALL_PUT_OFF);
+        call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
+    } else {
+        call_count_refusal(connection, CALL_FAILED);
+        call_complain(connection, LOG_ERROR, "statement_failed", call);
+        call_finish(call, OUTCOME_FAILED, NULL);
+    }
+    if (restored)
+        connection_renew(connection);
 }
 
 static void note_failure(struct call *call, PGresult *result)
@@ -379,10 +443,20 @@ static bool take_answers(struct connection *connection, struct call **done)
             continue;
         switch (PQresultStatus(result)) {
         case PGRES_TUPLES_OK:
+            if (call->led) {
+                call->led = false;
+                PQclear(result);
+                break;
+            }
             PQclear(call->result);
             call->result = result;
             break;
-        case PGRES_COMMAND_OK:
+        case PGRES_COMMAND_OK: // a command says which it was; that a statement was prepared has no name
+            if (*PQcmdStatus(result)) {
+                PQclear(call->result);
+                call->result = result;
+                break;
+            }
             PQclear(result);
             break;
         case PGRES_PIPELINE_SYNC: // committed, or rolled back
@@ -404,14 +478,34 @@ static bool take_answers(struct connection *connection, struct call **done)
     return PQstatus(connection->pg) != CONNECTION_BAD;
 }
 
+// A pooler that was not spoken of: it drops what a session was asked to be, or gives it to somebody else.
+static bool has_our_options(const struct call *call)
+{
+    return call->result && PQntuples(call->result) == 1 &&
+           strcmp(PQgetvalue(call->result, 0, 1), "pg_catalog") == 0;
+}
+
 static void setup_answered(struct connection *connection, const struct call *call, bool *usable)
 {
-    if (call->failed) {
+    *usable = *usable && !call->failed && has_our_options(call);
+    if (call->failed && sqlstate_is(call, "HF002"))
+        log_detail(LOG_ERROR, "database_unfit",
+                   "the pooler's sessions begin transactions above read committed: set "
+                   "default_transaction_isolation of the role or the database");
+    else if (call->failed)
         log_event(LOG_ERROR, "database_not_migrated", "sqlstate", call->sqlstate, NULL);
-        *usable = false;
-    } else {
+    else if (!has_our_options(call))
+        log_detail(LOG_ERROR, "database_unfit",
+                   "--database leads through a pooler: the server's own address must be "
+                   "given with --listen-database");
+    else
         session_ready(connection);
-    }
+}
+
+static void answered(struct connection *connection, struct call *call)
+{
+    call_count_answer(connection, call);
+    call_deliver(call);
 }
 
 static void take_calls(struct connection *connection)
@@ -434,9 +528,9 @@ static void take_calls(struct connection *connection)
         if (!call->lane)
             setup_answered(connection, call, &usable);
         else if (!call->failed && call->result)
-            call_deliver(call);
+            answered(connection, call);
         else
-            call_failed(connection, call);
+            connection->refused(connection, call);
         PQclear(call->result);
         free(call);
     }
@@ -467,6 +561,24 @@ static void socket_ready(struct watch *watch, uint32_t events)
         take_calls(connection);
 }
 
+// A service that just began opens many connections at once, and none of them is known to be bad.
+static int64_t patience(const struct connection *connection)
+{
+    return connection->losses ? PATIENCE : OPENING_LIMIT;
+}
+
+// Servers say so when they change. Of several, one that takes no writes is one whose reads grow old.
+static bool takes_no_writes(const struct connection *connection)
+{
+    const char *const settings[] = {"default_transaction_read_only", "in_hot_standby"};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        const char *value = PQparameterStatus(connection->pg, settings[i]);
+        if (value && strcmp(value, "on") == 0)
+            return true;
+    }
+    return false;
+}
+
 static void timer_fired(struct timer *timer)
 {
     struct connection *connection = from_timer(timer);
@@ -481,9 +593,16 @@ static void timer_fired(struct timer *timer)
             return;
         }
     }
+    if (connection->state == CONNECTION_READY && connection->options->choice && takes_no_writes(connection)) {
+        connection->leaving = true;
+        if (!connection->first) {
+            connection_lost(connection, "database_read_only");
+            return;
+        }
+    }
     if (connection->state != CONNECTION_READY) {
         int64_t age = now - connection->opening_since;
-        if (age > PATIENCE)
+        if (age > patience(connection))
             drop_waiting(connection, "the database does not answer");
         if (age > OPENING_LIMIT) {
             connection_lost(connection, "database_unreachable");
@@ -505,10 +624,16 @@ void connection_start(struct connection *connection, struct loop *loop, const st
         .loop = loop,
         .options = options,
         .role = role,
+        .refused = role == ROLE_TRANSACTION ? refused_in_transaction : refused_alone,
         .backoff = BACKOFF_FIRST,
     };
     connection->last = &connection->first;
-    connection_open(connection);
+}
+
+void connection_need(struct connection *connection)
+{
+    if (connection->state == CONNECTION_UNUSED)
+        connection_open(connection);
 }
 
 void connection_stop(struct connection *connection)
@@ -536,27 +661,48 @@ static struct lane *lane_of(struct connection *connection, const struct statemen
 
 static size_t operation_size(const struct operation *operation)
 {
+    const struct statement *statement = operation->statement;
     size_t size = operation->bucket.size;
-    for (unsigned i = 0; i < operation->statement->columns; i++)
+    unsigned values = statement->columns;
+    if (statement->form == STATEMENT_GROUPED) {
+        values *= operation->item_count;
+        for (unsigned i = 0; i < operation->item_count; i++)
+            size += operation->items[i].bucket.size;
+    }
+    for (unsigned i = 0; i < values; i++)
         size += operation->values[i].bytes.size + 8;
     return size;
 }
 
-static bool patient(const struct connection *connection)
+void connection_observe(const struct connection *connection, struct store_standing *standing)
 {
-    if (connection->state == CONNECTION_READY)
+    standing->queued[connection->role] += connection->waiting;
+    standing->ready[connection->role] += connection->state == CONNECTION_READY;
+    standing->wanted[connection->role] += connection->state != CONNECTION_UNUSED;
+}
+
+bool connection_good(const struct connection *connection)
+{
+    return connection->state == CONNECTION_READY || connection->state == CONNECTION_UNUSED;
+}
+
+bool connection_patient(const struct connection *connection)
+{
+    if (connection_good(connection))
         return true;
     return connection->state != CONNECTION_AWAY &&
-           timestamp_monotonic() - connection->opening_since < PATIENCE;
+           timestamp_monotonic() - connection->opening_since < patience(connection);
 }
 
 void connection_submit(struct connection *connection, struct operation *operation)
 {
-    if (!patient(connection)) {
+    connection_need(connection);
+    if (!connection_patient(connection)) {
         operation_finish(operation, OUTCOME_UNAVAILABLE, "the database cannot be reached");
         return;
     }
     if (connection->waiting >= connection->options->queue_limit) {
+        count_add(&connection->options->counts->capacity_refusals[CAPACITY_DATABASE_QUEUE], 1);
         operation_finish(operation, OUTCOME_UNAVAILABLE, "too many requests wait for the database");
         return;
     }
@@ -586,6 +732,14 @@ static struct lane *oldest_lane(struct connection *connection)
     return oldest;
 }
 
+static bool send_call(struct connection *connection, struct call *call)
+{
+    if (connection->options->pooled)
+        return send_pooled_options(connection, call) &&
+               call_send_unprepared(call, connection->pg, &connection->scratch);
+    return call_send(call, connection->pg, &connection->scratch);
+}
+
 void connection_flush(struct connection *connection)
 {
     if (connection->state != CONNECTION_READY || connection->leaving || !connection->waiting)
@@ -599,7 +753,7 @@ void connection_flush(struct connection *connection)
         connection->calls++;
         push_call(connection, call);
         sent = true;
-        if (!call_send(call, connection->pg, &connection->scratch)) {
+        if (!send_call(connection, call)) {
             connection_lost(connection, "database_lost");
             return;
         }
@@ -611,4 +765,10 @@ void connection_flush(struct connection *connection)
 bool connection_idle(const struct connection *connection)
 {
     return !connection->waiting && !connection->calls;
+}
+
+void connection_renew(struct connection *connection)
+{
+    if (connection->pg)
+        connection_lost(connection, "database_session_ended");
 }

@@ -7,11 +7,14 @@
 enum { CONNECTION_LANES = 64 };
 
 enum connection_state {
-    CONNECTION_AWAY, // waiting for the next attempt
+    CONNECTION_UNUSED, // nobody has needed it yet
+    CONNECTION_AWAY,   // waiting for the next attempt
     CONNECTION_OPENING,
     CONNECTION_SETUP, // connected; the session is being prepared
     CONNECTION_READY,
 };
+
+struct store_standing;
 
 struct connection {
     struct watch watch; // first: a pointer to it is a pointer to the connection
@@ -21,6 +24,11 @@ struct connection {
     enum store_role role;
     enum connection_state state;
     PGconn *pg;
+    // What becomes of a call that the server refused.
+    void (*refused)(struct connection *connection, struct call *call);
+    unsigned losses;  // how often it was closed: what belonged to a session before that is gone
+    bool failed;      // ROLE_TRANSACTION: a call was refused since its owner last looked
+    bool worth_again; // and all of the transaction may well go through when it is done again
     bool want_write;
     bool
         leaving; // the server takes no more writes: what is under way is awaited, then another one looked for
@@ -38,8 +46,11 @@ struct connection {
     struct buffer scratch;
 };
 
+// Prepares it; it is opened when it is needed first.
 void connection_start(struct connection *connection, struct loop *loop, const struct store_options *options,
                       enum store_role role);
+// Opens it unless that was done before; connection_submit does so by itself.
+void connection_need(struct connection *connection);
 void connection_stop(struct connection *connection);
 
 // Takes an operation; it may be done before this returns when the database is away.
@@ -48,4 +59,17 @@ void connection_submit(struct connection *connection, struct operation *operatio
 // Sends what waits, as far as the connection takes calls now.
 void connection_flush(struct connection *connection);
 
+// Adds what waits for it, and whether it is there.
+void connection_observe(const struct connection *connection, struct store_standing *standing);
+
 bool connection_idle(const struct connection *connection);
+
+// Whether it is there, or was not needed yet.
+bool connection_good(const struct connection *connection);
+
+// Whether an operation would be taken now: it is there, was not needed yet, or the first attempt after a loss
+// is still under way.
+bool connection_patient(const struct connection *connection);
+
+// Ends the session, whatever it holds, and opens another one.
+void connection_renew(struct connection *connection);

@@ -8,6 +8,7 @@
 #include "store/embedded/leftovers.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
@@ -248,6 +249,17 @@ struct embedded *embedded_start(const char *data, char *error, size_t error_size
     }
     free(e);
     return NULL;
+}
+
+bool embedded_visit(const char *data, char *connection, size_t size)
+{
+    // An open descriptor is a short name without characters that a connection string would take apart.
+    int fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    snprintf(connection, size,
+             "host=/proc/self/fd/%d/" FOLDER_SOCKET " port=5432 user=holdfast dbname=holdfast", fd);
+    return true;
 }
 
 const char *embedded_connection(const struct embedded *embedded)

@@ -263,26 +263,69 @@ static bool apply_missing(struct migration *m, const bool *applied)
     return true;
 }
 
-static bool apply_function_file(struct migration *m, const struct sql_file *file)
+// Every function of ours under another name, so that the files can define theirs beside it.
+static bool rename_functions(struct migration *m)
 {
-    char checksum[CHECKSUM_SIZE];
-    checksum_of(file, checksum);
-    const char *record[] = {file->name, checksum};
-    return run_file(m, file) &&
-           run_with(m, "insert into holdfast.function_files (name, checksum) values ($1, $2)", 2, record);
+    return run(m, "do $$ declare f record; begin"
+                  " for f in select p.oid::regprocedure as signature, p.proname as name from pg_proc p"
+                  " where p.pronamespace = 'holdfast'::regnamespace and pg_has_role(p.proowner, 'usage') loop"
+                  " execute format('alter routine %s rename to %I', f.signature, f.name || '~');"
+                  " end loop; end $$");
+}
+
+// Drops, each on its own, of the functions that had another result or other names of arguments than those
+// just defined; empty when there are none, NULL with the error written. To be cleared by the caller.
+static PGresult *find_redefined(struct migration *m)
+{
+    return query(m, "select coalesce(string_agg('drop routine ' || new.oid::regprocedure::text, '; '), '')"
+                    " from pg_proc new join pg_proc old on old.pronamespace = new.pronamespace"
+                    " and old.proname = new.proname || '~' and old.proargtypes = new.proargtypes"
+                    " where new.pronamespace = 'holdfast'::regnamespace"
+                    " and (old.prokind, pg_get_function_result(old.oid), pg_get_function_arguments(old.oid))"
+                    " is distinct from"
+                    " (new.prokind, pg_get_function_result(new.oid), pg_get_function_arguments(new.oid))");
+}
+
+static bool run_functions(struct migration *m)
+{
+    for (const struct sql_file *file = sql_functions; file->name != NULL; file++) {
+        if (!run_file(m, file))
+            return false;
+    }
+    return true;
+}
+
+// CREATE OR REPLACE cannot change a function's result. What the files define is seen only by defining it, so
+// that is rehearsed; then exactly the functions that cannot be replaced are dropped. Dropping them all would
+// lose grants, and functions that only replicas of another version call.
+static bool drop_redefined(struct migration *m)
+{
+    if (!run(m, "savepoint rehearsal") || !rename_functions(m) || !run_functions(m))
+        return false;
+    PGresult *drops = find_redefined(m);
+    bool ok = drops != NULL && run(m, "rollback to savepoint rehearsal") && run(m, PQgetvalue(drops, 0, 0));
+    PQclear(drops);
+    return ok;
+}
+
+static bool record_functions(struct migration *m)
+{
+    for (const struct sql_file *file = sql_functions; file->name != NULL; file++) {
+        char checksum[CHECKSUM_SIZE];
+        checksum_of(file, checksum);
+        const char *record[] = {file->name, checksum};
+        if (!run_with(m, "insert into holdfast.function_files (name, checksum) values ($1, $2)", 2, record))
+            return false;
+    }
+    return true;
 }
 
 // All files or none, even when one differs: a function may have moved from one file to another, and callers
 // must never meet half of a change. Bodies are not checked, since a file may call what a later one defines.
 static bool apply_functions(struct migration *m)
 {
-    if (!run(m, "begin; set local check_function_bodies = off; delete from holdfast.function_files"))
-        return false;
-    for (const struct sql_file *file = sql_functions; file->name != NULL; file++) {
-        if (!apply_function_file(m, file))
-            return false;
-    }
-    if (!run(m, "commit"))
+    if (!run(m, "begin; set local check_function_bodies = off; delete from holdfast.function_files") ||
+        !drop_redefined(m) || !run_functions(m) || !record_functions(m) || !run(m, "commit"))
         return false;
     log_event(LOG_INFO, "functions_applied", NULL);
     return true;
@@ -315,6 +358,31 @@ static bool bring_up_to_date(struct migration *m, bool *applied)
     if (!lacks.records && !lacks.migrations && !lacks.functions)
         return true;
     return apply(m, applied);
+}
+
+// A name cannot be a parameter of a grant: the server writes the statements, with the name quoted by itself.
+static bool grant(struct migration *m, const char *role)
+{
+    static const char statements[] =
+        "select string_agg(format(s.text, $1::text), '; ') from (values "
+        "('grant usage on schema holdfast to %I'), "
+        "('grant select, insert, update, delete on all tables in schema holdfast to %I'), "
+        "('grant usage, select, update on all sequences in schema holdfast to %I'), "
+        "('grant execute on all functions in schema holdfast to %I')) s(text)";
+    PGresult *result = PQexecParams(m->connection, statements, 1, NULL, &role, NULL, NULL, 0);
+    bool ok = succeeded(result) ? run(m, PQgetvalue(result, 0, 0))
+                                : refuse(m->refusal, "cannot grant: %s", reason(m, result));
+    PQclear(result);
+    return ok;
+}
+
+bool migrate_grant(const char *connection, const char *role, char *error, size_t error_size)
+{
+    struct refusal refusal = {error, error_size};
+    struct migration m = {.refusal = &refusal};
+    bool ok = connect_to(&m, connection) && prepare_session(&m) && grant(&m, role);
+    PQfinish(m.connection);
+    return ok;
 }
 
 bool migrate(const char *connection, char *error, size_t error_size)

@@ -11,5 +11,9 @@
 // one line for the user in `error`.
 bool migrate(const char *connection, char *error, size_t error_size);
 
+// Lets `role`, which is there, do in the schema what a service does, and nothing else: read, write, call. To
+// be repeated after each migration. False as migrate().
+bool migrate_grant(const char *connection, const char *role, char *error, size_t error_size);
+
 // The number of the last migration compiled into this binary.
 int migrate_latest(void);

@@ -25,6 +25,10 @@ enum store_role {
     ROLE_LARGE, // values too large to travel with others, in either direction
     ROLE_LIST,  // pages of lists, each a call of its own: several connections, the least busy takes one
     ROLE_ADMIN, // administration and sweeping; planned as PostgreSQL likes, without our planner settings
+    ROLE_TRANSACTION, // whatever belongs to one transaction of several statements (transaction.h); no
+                      // statement asks for it
+    ROLE_ASYNC, // writes that may be lost in a crash: none that must be durable waits for them, nor they for
+                // it
 };
 
 enum statement_form {
@@ -34,6 +38,12 @@ enum statement_form {
     // one row an
     // operation, whose first column is the ordinal (int2).
     STATEMENT_SHARED,
+    // As STATEMENT_SHARED, but an operation brings `items` of its own, each a row of the arrays with a bucket
+    // of
+    // its own, and gets any number of rows. Rows come in the order of the first column, which is the
+    // operation's
+    // ordinal.
+    STATEMENT_GROUPED,
     // One operation a call: the SQL takes its columns as they are and may answer any number of rows.
     STATEMENT_ALONE,
 };
@@ -42,6 +52,8 @@ enum key_rule {
     KEYS_ANY,  // a call may hold one key any number of times
     KEYS_ONCE, // a call holds a key once; a later operation waits for the next call or, where both allow it,
                // collapses
+    KEYS_WRITTEN_ONCE, // STATEMENT_GROUPED: of two operations that have a key in common which one of them
+                       // writes, the later waits for the next call
 };
 
 struct statement {
@@ -49,7 +61,9 @@ struct statement {
     const char *sql;
     enum statement_form form;
     enum store_role role;
-    bool writes; // not repeated blindly after it was sent
+    bool writes;     // not repeated blindly after it was sent
+    bool only_reads; // changes nothing, whatever its role: it does not matter what the database issued before
+    bool begins;     // opens a transaction of several calls, which keeps its session until it ends
     enum key_rule keys;
     uint16_t columns;
     enum column_type column[STATEMENT_COLUMNS];

@@ -4,10 +4,14 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "loop/loop.h"
+#include "observe/account.h"
+#include "observe/counts.h"
 #include "store/statement.h"
 
 struct store;
 struct outcome;
+
+enum { OPERATION_ITEMS = 2000 };
 
 // One column of one operation. Views stay the caller's until the operation is done.
 struct value {
@@ -37,16 +41,31 @@ static inline struct value value_null(void)
     return (struct value){0};
 }
 
+// One row of an operation of STATEMENT_GROUPED.
+struct item {
+    struct bytes bucket;
+    struct bytes key; // the path, for the rule of keys
+    bool writes;
+
+    uint64_t key_hash; // the store's own
+};
+
 // One request for one statement. The object and all it points to are the caller's (a request's arena) and
 // must stay until `done` was called, which happens exactly once, perhaps before store_submit returns.
 struct operation {
     const struct statement *statement;
-    struct bytes bucket;  // STATEMENT_SHARED: the bucket's name
-    struct bytes key;     // STATEMENT_SHARED: the path, for the rule of keys
-    struct value *values; // statement->columns of them
-    bool collapses;       // a later one of the same key may stand for it, when that one collapses as well
+    struct bytes bucket; // STATEMENT_SHARED: the bucket's name
+    struct bytes key;    // STATEMENT_SHARED: the path, for the rule of keys
+    struct value
+        *values; // statement->columns of them; STATEMENT_GROUPED: so many for each item, one after the other
+    struct item *items; // STATEMENT_GROUPED: 1 to OPERATION_ITEMS
+    uint16_t item_count;
+    bool apart;     // STATEMENT_GROUPED: travels alone
+    bool collapses; // a later one of the same key may stand for it, when that one collapses as well
     void (*done)(struct operation *operation, const struct outcome *outcome);
     void *owner;
+    struct account
+        *account; // of the request it is for; NULL when it is for none. Lives as long as the operation
 
     // The store's own, from here on.
     struct operation *next;
@@ -69,7 +88,7 @@ enum outcome_kind {
 
 struct outcome {
     enum outcome_kind kind;
-    int rows;           // STATEMENT_SHARED: 1
+    int rows;           // STATEMENT_SHARED: 1; STATEMENT_GROUPED: 0 or more
     int row;            // the first of them
     int behind;         // this operation collapsed: its version is the row's less this
     bool first;         // of those that collapsed, the one that came first (also when none did)
@@ -85,6 +104,9 @@ int64_t outcome_number(const struct outcome *outcome, int row,
 int64_t outcome_time(const struct outcome *outcome, int row, int column); // microseconds since 1970
 struct bytes outcome_bytes(const struct outcome *outcome, int row, int column);
 
+// An int8[] without nulls into `numbers` (room for `room`). Gives how many were there and fit; 0 for NULL.
+int outcome_numbers(const struct outcome *outcome, int row, int column, int64_t *numbers, int room);
+
 // Keeps the result's memory until store_release, so that a large value is sent from where libpq put it.
 struct held *outcome_hold(const struct outcome *outcome);
 void held_release(struct held *held);
@@ -93,6 +115,11 @@ struct store_options {
     const char *connection; // libpq connection string; must outlive the store
     int64_t timeout;        // microseconds after which an unanswered call counts as a broken connection
     unsigned queue_limit;   // operations waiting in one connection before more are refused as unavailable
+    bool choice;            // the address names several servers: the one that takes writes is wanted
+    bool pooled; // `connection` leads through a pooler: the next transaction may be in another session
+    struct counts *counts; // what the store counts; outlives it
+    int64_t slow;          // microseconds beyond which a call gets a line in the log; 0: none does
+    int worker;            // what the sessions are told apart by in the database
 };
 
 // Starts connecting at once; never blocks, never fails for the database's sake.
@@ -108,6 +135,9 @@ void store_flush(struct store *store);
 
 // Whether no operation waits or is under way.
 bool store_idle(const struct store *store);
+
+// Tells the counts how things stand: what waits for which connections, and which are there.
+void store_observe(const struct store *store);
 
 // Whether every connection is there, so that each kind of request would be taken now.
 bool store_ready(const struct store *store);

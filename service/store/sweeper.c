@@ -2,6 +2,7 @@
 #include "store/sweeper.h"
 
 #include "base/timestamp.h"
+#include "store/backlog.h"
 
 #include <stdlib.h>
 
@@ -16,6 +17,8 @@ struct sweeper {
     struct timer timer;
     struct loop *loop;
     struct store *store;
+    struct counts *counts;
+    struct backlog *backlog; // NULL: nobody wants to know
     struct value values[1];
     bool stopped;
 };
@@ -29,12 +32,23 @@ static const struct statement sweep_statement = {
     .column = {COLUMN_INT4},
 };
 
+static void count_step(struct sweeper *sweeper, int64_t rows)
+{
+    count_add(&sweeper->counts->sweeps, 1);
+    count_add(&sweeper->counts->swept, (uint64_t)rows);
+    if (sweeper->backlog)
+        backlog_look(sweeper->backlog);
+}
+
 static void step_done(struct operation *operation, const struct outcome *outcome)
 {
     struct sweeper *sweeper = (struct sweeper *)operation;
     if (sweeper->stopped)
         return;
-    bool busy = outcome->kind == OUTCOME_ROWS && outcome_number(outcome, 0, 0) > 0;
+    int64_t rows = outcome->kind == OUTCOME_ROWS ? outcome_number(outcome, 0, 0) : -1;
+    bool busy = rows > 0;
+    if (rows >= 0) // else somebody else sweeps
+        count_step(sweeper, rows);
     loop_timer_set(sweeper->loop, &sweeper->timer, timestamp_monotonic() + (busy ? PAUSE_BUSY : PAUSE_IDLE));
 }
 
@@ -46,13 +60,15 @@ static void step(struct timer *timer)
     store_submit(sweeper->store, &sweeper->operation);
 }
 
-struct sweeper *sweeper_start(struct loop *loop, struct store *store)
+struct sweeper *sweeper_start(struct loop *loop, struct store *store, struct counts *counts, bool asks)
 {
     struct sweeper *sweeper = calloc(1, sizeof *sweeper);
     if (!sweeper)
         abort();
     sweeper->loop = loop;
     sweeper->store = store;
+    sweeper->counts = counts;
+    sweeper->backlog = asks ? backlog_new(loop, store, counts) : NULL;
     sweeper->timer.fire = step;
     sweeper->values[0] = value_number(STEP_ROWS);
     loop_timer_set(loop, &sweeper->timer, timestamp_monotonic() + PAUSE_IDLE);
@@ -67,5 +83,6 @@ void sweeper_stop(struct sweeper *sweeper)
 
 void sweeper_free(struct sweeper *sweeper)
 {
+    backlog_free(sweeper->backlog);
     free(sweeper);
 }

@@ -207,7 +207,7 @@ static void add_settings(struct buffer *text, const char *stamp, int major, bool
 {
     int64_t memory = memory_size() / MEBIBYTE;
     buffer_printf(text, "%s%s\n", stamp, lz4 ? "yes" : "no");
-    buffer_printf(text, "shared_buffers = %dMB\n", (int)clamp(memory / 4, 128, 1024));
+    buffer_printf(text, "shared_buffers = %dMB\n", (int)clamp(memory / 4, 128, 8192));
     buffer_printf(text, "effective_cache_size = %dMB\n", (int)clamp(memory / 2, 128, INT32_MAX));
     buffer_printf(text, "default_toast_compression = %s\n", lz4 ? "lz4" : "pglz");
     buffer_printf(text, "wal_compression = %s\n", lz4 && major >= 15 ? "lz4" : "on");

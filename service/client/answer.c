@@ -1,0 +1,104 @@
+// Problems are told by their kind and detail, as the service words them.
+#include "client/answer.h"
+
+#include "base/json_member.h"
+#include "base/json_text.h"
+#include "base/text.h"
+#include "client/arguments.h"
+#include "client/exit_code.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int answer_code(const struct reply *reply)
+{
+    switch (reply->status) {
+    case 404:
+        return EXIT_ABSENT;
+    case 409:
+        return reply_is_problem(reply, "lease_held") || reply_is_problem(reply, "lease_lost") ? EXIT_REFUSED
+                                                                                              : EXIT_CONFLICT;
+    case 412:
+    case 428:
+        return EXIT_CONFLICT;
+    case 429:
+        return EXIT_REFUSED;
+    case 502:
+    case 503:
+    case 504:
+        return EXIT_UNAVAILABLE;
+    default:
+        return (reply->status >= 200 && reply->status < 300) || reply->status == 304 ? EXIT_DONE
+                                                                                     : EXIT_FAILED;
+    }
+}
+
+static struct bytes body_object(const struct reply *reply)
+{
+    struct bytes body = buffer_view(&reply->body);
+    while (body.size && strchr(" \r\n\t", body.data[body.size - 1]))
+        body.size--;
+    bool valid = body.size && body.data[0] == '{' && json_check(body, JSON_STORED_DEPTH) == JSON_VALID;
+    return valid ? body : NO_BODY;
+}
+
+const char *reply_member(const struct reply *reply, struct arena *arena, const char *name)
+{
+    struct bytes value, text;
+    if (!json_member(body_object(reply), name, &value) || !json_string_decode(arena, value, &text))
+        return NULL;
+    return (const char *)arena_copy(arena, text).data;
+}
+
+bool reply_is_problem(const struct reply *reply, const char *kind)
+{
+    struct arena arena = {0};
+    const char *actual = reply->status >= 400 ? reply_member(reply, &arena, "kind") : NULL;
+    bool is = actual && !strcmp(actual, kind);
+    arena_free(&arena);
+    return is;
+}
+
+// What a stranger sent may hold what a terminal obeys.
+static void print_visible(const char *text)
+{
+    for (; *text; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
+}
+
+int answer_refused(const struct arguments *arguments, const struct reply *reply)
+{
+    struct arena arena = {0};
+    struct bytes problem = body_object(reply);
+    const char *kind = reply_member(reply, &arena, "kind"), *detail = reply_member(reply, &arena, "detail");
+    if (arguments->json && problem.data) {
+        fwrite(problem.data, 1, problem.size, stderr);
+        fputc('\n', stderr);
+    } else {
+        fprintf(stderr, "holdfast: %d ", reply->status);
+        print_visible(kind ? kind : reply->status == 404 ? "not_found" : "the service refused");
+        if (detail) {
+            fputs(": ", stderr);
+            print_visible(detail);
+        }
+        fputc('\n', stderr);
+    }
+    arena_free(&arena);
+    return answer_code(reply);
+}
+
+int answer_missing(const struct connection *connection, bool writes)
+{
+    fprintf(stderr, "holdfast: no answer: %s%s\n", connection->error,
+            writes && !connection->unsent ? "; the write may have been done" : "");
+    return EXIT_UNAVAILABLE;
+}
+
+bool print_bytes(struct bytes bytes)
+{
+    if (fwrite(bytes.data ? bytes.data : (const uint8_t *)"", 1, bytes.size, stdout) == bytes.size &&
+        fflush(stdout) == 0)
+        return true;
+    fprintf(stderr, "holdfast: standard output: %s\n", strerror(errno));
+    return false;
+}
