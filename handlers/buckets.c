@@ -1,76 +1,18 @@
 // Buckets over HTTP.
 #include "handlers/buckets.h"
 
-#include "base/duration.h"
 #include "base/text.h"
-#include "base/timestamp.h"
+#include "handlers/access.h"
 #include "handlers/address.h"
+#include "handlers/configuration.h"
 #include "handlers/cursor.h"
 #include "handlers/json_input.h"
 #include "handlers/list_query.h"
 #include "handlers/outcome.h"
+#include "handlers/sealed_entry.h"
 #include "handlers/value_type.h"
-
-// --- the configuration as JSON
-// ----------------------------------------------------------------------------------------
-
-struct configuration {
-    struct bytes type;
-    struct value ttl;  // microseconds
-    struct value idle; // microseconds
-    bool encrypted;
-    int64_t max_value_bytes;
-};
-
-static void write_duration(struct buffer *json, const char *member, const struct value *us)
-{
-    char text[24];
-    buffer_printf(json, ",\"%s\":", member);
-    if (!us->given) {
-        buffer_add_text(json, "null");
-        return;
-    }
-    duration_format(us->number, text);
-    buffer_printf(json, "\"%s\"", text);
-}
-
-static void write_configuration(struct buffer *json, const struct configuration *configuration)
-{
-    buffer_add_text(json, "\"type\":");
-    buffer_add_json(json, configuration->type);
-    write_duration(json, "ttl", &configuration->ttl);
-    write_duration(json, "idle", &configuration->idle);
-    buffer_printf(json, ",\"encrypted\":%s,\"max_value_bytes\":%lld",
-                  configuration->encrypted ? "true" : "false", (long long)configuration->max_value_bytes);
-}
-
-static void write_identity(struct buffer *json, struct bytes name, struct bytes kind)
-{
-    buffer_add_text(json, "\"name\":");
-    buffer_add_json(json, name);
-    buffer_add_text(json, ",\"kind\":");
-    buffer_add_json(json, kind);
-}
-
-static void write_created_at(struct buffer *json, int64_t created_at)
-{
-    char time[TIMESTAMP_SIZE];
-    timestamp_format(created_at, time);
-    buffer_printf(json, ",\"created_at\":\"%s\"", time);
-}
-
-static void reply_bucket(struct request *request, int status, struct bytes name,
-                         const struct configuration *configuration, int64_t created_at)
-{
-    struct buffer json = {0};
-    buffer_add_char(&json, '{');
-    write_identity(&json, name, bytes_of("bucket"));
-    buffer_add_char(&json, ',');
-    write_configuration(&json, configuration);
-    write_created_at(&json, created_at);
-    buffer_add_text(&json, "}\n");
-    reply_json_buffer(request, status, &json);
-}
+#include "security/key_ring.h"
+#include "security/warrant.h"
 
 // --- declaring
 // --------------------------------------------------------------------------------------------------------
@@ -82,19 +24,30 @@ enum {
     DECLARE_IDLE,
     DECLARE_ENCRYPTED,
     DECLARE_MOST,
+    DECLARE_FORCE,
+    DECLARE_SEAL_WARRANT,
+    DECLARE_OPEN_WARRANT,
     DECLARE_COLUMNS
 };
 enum declare_result { DECLARED_STATUS, DECLARED_CREATED_AT, DECLARED_ACTUAL, DECLARED_POSITION };
-enum declare_status { DECLARED_NEW, DECLARED_CHANGED, DECLARED_OTHER_KIND, DECLARED_NOT_EMPTY };
+enum declare_status {
+    DECLARED_NEW,
+    DECLARED_CHANGED,
+    DECLARED_OTHER_KIND,
+    DECLARED_NOT_EMPTY,
+    DECLARED_ENCRYPTED,
+    DECLARED_NO_KEYS,
+};
 
 static const struct statement declare_bucket = {
     .name = "declare_bucket",
-    .sql = "select * from holdfast.declare_bucket($1, $2, $3, $4, $5, $6)",
+    .sql = "select * from holdfast.declare_bucket($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     .form = STATEMENT_ALONE,
     .role = ROLE_ADMIN,
     .writes = true,
     .columns = DECLARE_COLUMNS,
-    .column = {COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8, COLUMN_INT8, COLUMN_BOOL, COLUMN_INT4},
+    .column = {COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8, COLUMN_INT8, COLUMN_BOOL, COLUMN_INT4, COLUMN_BOOL,
+               COLUMN_TEXT, COLUMN_TEXT},
 };
 
 struct declare_call {
@@ -125,14 +78,17 @@ static bool read_encrypted(struct request *request, json_t *object, bool *encryp
         return false;
     }
     *encrypted = json_is_true(given);
-    if (!*encrypted)
+    return !*encrypted || sealing_possible(request);
+}
+
+static bool read_force(struct request *request, bool *force)
+{
+    bool given;
+    struct bytes text = request_argument(request, "force", &given);
+    *force = given && bytes_is(text, "true");
+    if (!given || *force || bytes_is(text, "false"))
         return true;
-    struct problem problem = {
-        .kind = PROBLEM_UNSUPPORTED,
-        .detail = "this deployment does not seal values",
-        .extra = "\"capability\":\"encryption\"",
-    };
-    reply_problem(request, &problem);
+    reply_invalid(request, "force", "true or false");
     return false;
 }
 
@@ -159,6 +115,7 @@ static bool read_configuration(struct request *request, json_t *object, struct c
         !read_most(request, object, &configuration->max_value_bytes) ||
         !read_encrypted(request, object, &configuration->encrypted))
         return false;
+    configuration->kind = bytes_of("bucket");
     if (configuration->ttl.given && configuration->idle.given) {
         reply_invalid(request, "idle", "a bucket has a ttl or an idle, not both");
         return false;
@@ -178,8 +135,8 @@ static void declare_done(struct operation *operation, const struct outcome *outc
     case DECLARED_CHANGED: {
         bool created = outcome_number(outcome, 0, DECLARED_STATUS) == DECLARED_NEW;
         reply_position(request, outcome_number(outcome, 0, DECLARED_POSITION));
-        reply_bucket(request, created ? 201 : 200, name, &call->configuration,
-                     outcome_time(outcome, 0, DECLARED_CREATED_AT));
+        reply_configuration(request, created ? 201 : 200, name, &call->configuration,
+                            outcome_time(outcome, 0, DECLARED_CREATED_AT));
         return;
     }
     case DECLARED_OTHER_KIND:
@@ -190,13 +147,35 @@ static void declare_done(struct operation *operation, const struct outcome *outc
             request, PROBLEM_BUSY,
             "the bucket has entries: its type can only become any or bytes, or change when it is empty");
         return;
+    case DECLARED_ENCRYPTED:
+        reply_simple_problem(
+            request, PROBLEM_BUSY,
+            "the bucket is encrypted: that ends, and its values are opened, only with force=true");
+        return;
+    case DECLARED_NO_KEYS:
+        sealing_possible(request);
+        return;
     }
+}
+
+// What is there gets sealed, or opened, only by the word of a service that has keys.
+static void give_warrants(struct request *request, struct declare_call *call)
+{
+    const struct key_ring *ring = context_of(request)->keys;
+    if (!ring)
+        return;
+    struct bytes name = request->parameters[0];
+    call->values[DECLARE_SEAL_WARRANT] =
+        value_bytes(warrant_give(&request->arena, key_ring_keys(ring), WARRANT_SEAL, name));
+    call->values[DECLARE_OPEN_WARRANT] =
+        value_bytes(warrant_give(&request->arena, key_ring_keys(ring), WARRANT_OPEN, name));
 }
 
 void bucket_put(struct request *request)
 {
     struct bytes name = request->parameters[0];
-    if (!bucket_name_check(request, name))
+    bool force;
+    if (!bucket_name_check(request, name) || !read_force(request, &force))
         return;
     json_t *object = request_json(request, true);
     if (!object)
@@ -211,43 +190,26 @@ void bucket_put(struct request *request)
     call->values[DECLARE_IDLE] = configuration->idle;
     call->values[DECLARE_ENCRYPTED] = value_number(configuration->encrypted);
     call->values[DECLARE_MOST] = value_number(configuration->max_value_bytes);
+    call->values[DECLARE_FORCE] = value_number(force);
+    give_warrants(request, call);
     call->operation = (struct operation){
         .statement = &declare_bucket, .values = call->values, .done = declare_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
+    request_submit(request, &call->operation);
 }
 
 // --- reading and listing
 // ----------------------------------------------------------------------------------------------
 
-enum bucket_row {
-    ROW_NAME,
-    ROW_KIND,
-    ROW_TYPE,
-    ROW_TTL,
-    ROW_IDLE,
-    ROW_ENCRYPTED,
-    ROW_MOST,
-    ROW_CREATED_AT,
-};
-
-static const struct statement get_bucket = {
-    .name = "get_bucket",
-    .sql = "select * from holdfast.get_bucket($1)",
-    .form = STATEMENT_ALONE,
-    .role = ROLE_ADMIN,
-    .columns = 1,
-    .column = {COLUMN_TEXT},
-};
-
-enum { LIST_PREFIX, LIST_AFTER, LIST_PAGE, LIST_COLUMNS };
+enum { LIST_PREFIX, LIST_AFTER, LIST_PAGE, LIST_READABLE, LIST_COLUMNS };
 
 static const struct statement list_buckets = {
     .name = "list_buckets",
-    .sql = "select * from holdfast.list_buckets($1, $2, $3)",
+    .sql = "select * from holdfast.list_buckets($1, $2, $3, $4)",
     .form = STATEMENT_ALONE,
     .role = ROLE_ADMIN,
+    .only_reads = true,
     .columns = LIST_COLUMNS,
-    .column = {COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT4},
+    .column = {COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT4, COLUMN_TEXT},
 };
 
 struct read_call {
@@ -256,66 +218,6 @@ struct read_call {
     struct bytes prefix;
     int64_t limit;
 };
-
-static struct value number_or_null(const struct outcome *outcome, int row, int column)
-{
-    return outcome_null(outcome, row, column) ? value_null()
-                                              : value_number(outcome_number(outcome, row, column));
-}
-
-static struct configuration row_configuration(const struct outcome *outcome, int row)
-{
-    return (struct configuration){
-        .type = outcome_bytes(outcome, row, ROW_TYPE),
-        .ttl = number_or_null(outcome, row, ROW_TTL),
-        .idle = number_or_null(outcome, row, ROW_IDLE),
-        .encrypted = outcome_number(outcome, row, ROW_ENCRYPTED) != 0,
-        .max_value_bytes = outcome_number(outcome, row, ROW_MOST),
-    };
-}
-
-static void get_done(struct operation *operation, const struct outcome *outcome)
-{
-    struct request *request = operation->owner;
-    struct bytes name = request->parameters[0];
-    if (!outcome_usable(request, outcome))
-        return;
-    if (!outcome->rows) {
-        reply_no_bucket(request, name);
-        return;
-    }
-    struct bytes kind = outcome_bytes(outcome, 0, ROW_KIND);
-    if (!bytes_is(kind, "bucket")) {
-        reply_kind_mismatch(request, name, kind);
-        return;
-    }
-    struct configuration configuration = row_configuration(outcome, 0);
-    reply_bucket(request, 200, name, &configuration, outcome_time(outcome, 0, ROW_CREATED_AT));
-}
-
-void bucket_get(struct request *request)
-{
-    struct bytes name = request->parameters[0];
-    if (!bucket_name_check(request, name))
-        return;
-    struct read_call *call = arena_zalloc(&request->arena, sizeof *call);
-    call->values[0] = value_bytes(name);
-    call->operation = (struct operation){
-        .statement = &get_bucket, .values = call->values, .done = get_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
-}
-
-static void write_row(struct buffer *json, const struct outcome *outcome, int row)
-{
-    struct configuration configuration = row_configuration(outcome, row);
-    buffer_add_char(json, '{');
-    write_identity(json, outcome_bytes(outcome, row, ROW_NAME), outcome_bytes(outcome, row, ROW_KIND));
-    buffer_add_text(json, ",\"configuration\":{");
-    write_configuration(json, &configuration);
-    buffer_add_char(json, '}');
-    write_created_at(json, outcome_time(outcome, row, ROW_CREATED_AT));
-    buffer_add_char(json, '}');
-}
 
 static void list_done(struct operation *operation, const struct outcome *outcome)
 {
@@ -330,12 +232,13 @@ static void list_done(struct operation *operation, const struct outcome *outcome
     for (int row = 0; row < rows; row++) {
         if (row)
             buffer_add_char(&json, ',');
-        write_row(&json, outcome, row);
+        configuration_write_item(&json, request, outcome, row);
     }
     buffer_add_text(&json, "],\"cursor\":");
     if (more)
         buffer_printf(&json, "\"%s\"",
-                      cursor_make(&request->arena, call->prefix, outcome_bytes(outcome, rows - 1, ROW_NAME)));
+                      cursor_make(&request->arena, call->prefix,
+                                  name_shown(request, outcome_bytes(outcome, rows - 1, ROW_NAME))));
     else
         buffer_add_text(&json, "null");
     buffer_add_text(&json, "}\n");
@@ -358,12 +261,18 @@ void bucket_list(struct request *request)
     if (!list_query_read(request, call->prefix, &list))
         return;
     call->limit = list.limit;
-    call->values[LIST_PREFIX] = value_bytes(call->prefix);
-    call->values[LIST_AFTER] = list.resumed ? value_bytes(list.position) : value_null();
+    call->values[LIST_PREFIX] = value_bytes(name_enter_beginning(request, call->prefix));
+    call->values[LIST_AFTER] = list.resumed ? value_bytes(name_enter(request, list.position)) : value_null();
+    call->values[LIST_READABLE] = access_readable(request);
     call->values[LIST_PAGE] = value_number(list.limit + 1);
     call->operation = (struct operation){
         .statement = &list_buckets, .values = call->values, .done = list_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
+    request_submit(request, &call->operation);
+}
+
+void bucket_get(struct request *request)
+{
+    configuration_get(request, "bucket");
 }
 
 // --- dropping
@@ -411,5 +320,5 @@ void bucket_delete(struct request *request)
     call->values[0] = value_bytes(name);
     call->operation = (struct operation){
         .statement = &drop_bucket, .values = call->values, .done = drop_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
+    request_submit(request, &call->operation);
 }

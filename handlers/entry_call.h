@@ -2,9 +2,10 @@
 #pragma once
 
 #include "handlers/address.h"
+#include "handlers/declared_type.h"
 #include "handlers/expiry.h"
 #include "handlers/precondition.h"
-#include "handlers/value_type.h"
+#include "handlers/sealed_write.h"
 
 enum { LARGE_VALUE = 64 << 10 }; // above this a value travels on the connection for large ones
 
@@ -12,6 +13,8 @@ enum { LARGE_VALUE = 64 << 10 }; // above this a value travels on the connection
 // ----------------------------------------------------------------------------------------------------------
 
 enum get_column { GET_PATH, GET_UNLESS, GET_WANTED, GET_COLUMNS };
+
+enum { GET_FORK = GET_COLUMNS, GET_FORK_COLUMNS };
 
 enum get_result {
     GOT_ORDINAL,
@@ -21,27 +24,32 @@ enum get_result {
     GOT_IDLE,
     GOT_CONTENT_TYPE,
     GOT_METADATA,
-    GOT_SIZE,
+    GOT_SIZE, // of a value that did not come
     GOT_VALUE,
     GOT_KIND,
-    GOT_NOW,
+    GOT_NOW, // with GOT_EXPIRES_AT, where time goes on (not for what a severed fork left as it was)
 };
 
 enum get_status { GET_LIVE, GET_ABSENT, GET_NO_BUCKET, GET_OTHER_KIND };
 
 struct get_call {
-    struct operation operation; // first: the operation is the call
-    struct value values[GET_COLUMNS];
-    bool renewed; // its idle term was renewed already
+    struct operation operation;            // first: the operation is the call
+    struct value values[GET_FORK_COLUMNS]; // the fork last, when there is one
+    bool renewed;                          // its idle term was renewed already
+    int64_t renewed_to;                    // the expiry that a renewal on its way gives; 0 when there is none
 };
 
 // Submits a read. `unless`: a version whose value need not come. `done` gets `owner` in the operation.
-void get_call_submit(struct context *context, struct get_call *call, const struct address *address,
-                     struct value unless, bool wanted,
+void get_call_submit(struct context *context, struct account *account, struct get_call *call,
+                     const struct address *address, struct value unless, bool wanted,
                      void (*done)(struct operation *, const struct outcome *), void *owner);
 
-// Whether the value was left out because it is large; then the call was submitted again and `done` will come
-// again.
+// The bytes that are stored of a live entry's value, whether it came or not; sealed ones are more than the
+// value itself has.
+size_t got_size(const struct outcome *outcome);
+
+// Whether the value was left out because it is large, or not asked for and sealed, so that only with it can
+// be seen whether it opens; then the call was submitted again and `done` will come again.
 bool get_call_large(struct context *context, struct get_call *call, const struct outcome *outcome);
 
 // --- writing
@@ -62,6 +70,10 @@ enum put_column {
     PUT_COLUMNS,
 };
 
+// A write is fenced or goes through a fork, not both.
+enum { PUT_FENCED_COLUMNS = PUT_COLUMNS + FENCE_COLUMNS };
+enum { PUT_FORK = PUT_COLUMNS, PUT_FORK_COLUMNS };
+
 enum write_result { WROTE_ORDINAL, WROTE_STATUS, WROTE_VERSION, WROTE_EXPIRES_AT, WROTE_MOST, WROTE_TYPE };
 
 // What the writing functions answer; each of them a part of these.
@@ -79,12 +91,8 @@ enum write_status {
     WRITE_OVERFLOW,
     WRITE_NO_TARGET_BUCKET,
     WRITE_TARGET_OTHER_KIND,
-};
-
-struct put_call {
-    struct operation operation; // first: the operation is the call
-    struct value values[PUT_COLUMNS];
-    enum value_type checked;
+    WRITE_LEASE_HELD,
+    WRITE_LEASE_LOST,
 };
 
 // What a write stores beside where and when.
@@ -94,8 +102,18 @@ struct content {
     struct value metadata;
 };
 
-// Submits a write of `content` under the given conditions.
-void put_call_submit(struct context *context, struct put_call *call, const struct address *address,
+struct put_call {
+    struct operation operation;              // first: the operation is the call
+    struct value values[PUT_FENCED_COLUMNS]; // those of the fence, or the fork, last
+    struct arena *arena;                     // the request's
+    struct content content;
+    struct address address;
+    bool fenced;
+    struct sealed_write sealed; // used when the bucket is encrypted
+};
+
+// Submits a write of `content` under the given conditions and, when there is one, their fence.
+void put_call_submit(struct request *request, struct put_call *call, const struct address *address,
                      const struct content *content, const struct precondition *precondition,
                      const struct expiry *expiry, void (*done)(struct operation *, const struct outcome *),
                      void *owner);
@@ -110,8 +128,17 @@ enum put_refusal {
 enum put_refusal put_call_refused(struct request *request, struct put_call *call,
                                   const struct outcome *outcome);
 
+// The row of a read, to be opened. It lives as long as the outcome.
+struct stored_entry got_entry(const struct get_call *call, const struct outcome *outcome);
+
 // The type that values for the bucket had to be checked for when it was last heard of.
-enum value_type type_hint(struct context *context, struct bytes bucket);
+const struct declared_type *type_hint(struct context *context, struct bytes bucket);
+
+// Remembers the type that the database named.
+void type_learn(struct context *context, struct bytes bucket, const struct declared_type *declared);
+
+// Whether the value fits the type, and may be sealed where that is asked for; else replies.
+bool type_fits(struct request *request, const struct declared_type *declared, struct bytes value);
 
 void reply_value_too_large(struct request *request, int64_t most);
 void reply_type_mismatch(struct request *request, enum value_type type);

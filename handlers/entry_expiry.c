@@ -5,6 +5,7 @@
 #include "base/timestamp.h"
 #include "handlers/entry_call.h"
 #include "handlers/entry_reply.h"
+#include "handlers/fork.h"
 #include "handlers/json_input.h"
 #include "handlers/outcome.h"
 
@@ -17,6 +18,7 @@ enum {
     EXPIRE_UNTIL,
     EXPIRE_COLUMNS
 };
+enum { EXPIRE_FORK = EXPIRE_COLUMNS, EXPIRE_FORK_COLUMNS };
 enum expire_result {
     EXPIRED_ORDINAL,
     EXPIRED_STATUS,
@@ -26,6 +28,8 @@ enum expire_result {
     EXPIRED_POSITION
 };
 
+#define EXPIRE_COLUMN_TYPES COLUMN_BYTEA, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8, COLUMN_TIME
+
 static const struct statement expire_entries = {
     .name = "expire_entries",
     .sql = "select * from holdfast.expire_entries($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -34,18 +38,30 @@ static const struct statement expire_entries = {
     .writes = true,
     .keys = KEYS_ONCE,
     .columns = EXPIRE_COLUMNS,
-    .column = {COLUMN_BYTEA, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT, COLUMN_INT8, COLUMN_TIME},
+    .column = {EXPIRE_COLUMN_TYPES},
+};
+
+static const struct statement expire_fork_entries = {
+    .name = "expire_fork_entries",
+    .sql = "select * from holdfast.expire_fork_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    .form = STATEMENT_SHARED,
+    .role = ROLE_WRITE,
+    .writes = true,
+    .keys = KEYS_ONCE,
+    .columns = EXPIRE_FORK_COLUMNS,
+    .column = {EXPIRE_COLUMN_TYPES, COLUMN_TEXT},
 };
 
 struct expire_call {
     struct operation operation; // first: the operation is the call
-    struct value values[EXPIRE_COLUMNS];
+    struct value values[EXPIRE_FORK_COLUMNS];
 };
 
 static void expire_done(struct operation *operation, const struct outcome *outcome)
 {
     struct request *request = operation->owner;
-    if (!outcome_usable(request, outcome))
+    if (!outcome_usable(request, outcome) ||
+        fork_refused(request, outcome_number(outcome, 0, EXPIRED_STATUS)))
         return;
     switch ((enum write_status)outcome_number(outcome, 0, EXPIRED_STATUS)) {
     case WRITE_NEW:
@@ -88,15 +104,16 @@ static void expire_submit(struct request *request, const struct expiry *expiry)
     call->values[EXPIRE_UNLESS_VERSIONS] = precondition.unless_versions;
     call->values[EXPIRE_TTL] = expiry->ttl;
     call->values[EXPIRE_UNTIL] = expiry->until;
+    call->values[EXPIRE_FORK] = value_bytes(address.fork);
     call->operation = (struct operation){
-        .statement = &expire_entries,
+        .statement = address.fork.data ? &expire_fork_entries : &expire_entries,
         .bucket = address.bucket,
         .key = address.path,
         .values = call->values,
         .done = expire_done,
         .owner = request,
     };
-    store_submit(context_of(request)->store, &call->operation);
+    request_submit(request, &call->operation);
 }
 
 void entry_expiry_put(struct request *request)

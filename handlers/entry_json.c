@@ -6,6 +6,8 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timestamp.h"
+#include "handlers/sealed_entry.h"
+#include "handlers/write_source.h"
 
 enum { DEEPEST = 512 };
 
@@ -46,17 +48,25 @@ static bool is_text(struct bytes content_type, struct bytes type)
     return bytes_is(type, "text") || content_is_text(content_type);
 }
 
+static void add_name(struct buffer *json, const char *name)
+{
+    buffer_add_char(json, '"');
+    buffer_add_text(json, name);
+    buffer_add_text(json, "\":");
+}
+
 void entry_json_value(struct buffer *json, struct arena *arena, const char *const names[3],
                       struct bytes content_type, struct bytes type, struct bytes value)
 {
     if (is_json(content_type, type) && json_check(value, DEEPEST) == JSON_VALID) {
-        buffer_printf(json, "\"%s\":", names[0]);
+        add_name(json, names[0]);
         buffer_add_bytes(json, value);
     } else if (is_text(content_type, type) && text_is_utf8(value)) {
-        buffer_printf(json, "\"%s\":", names[1]);
+        add_name(json, names[1]);
         buffer_add_json(json, value);
     } else {
-        buffer_printf(json, "\"%s\":\"", names[2]);
+        add_name(json, names[2]);
+        buffer_add_char(json, '"');
         buffer_add_bytes(json, text_base64_encode(arena, value));
         buffer_add_char(json, '"');
     }
@@ -85,7 +95,7 @@ static void write_owner(struct buffer *json, struct arena *arena, struct bytes o
     buffer_add_text(json, "\"}");
 }
 
-static void write_place(struct buffer *json, struct arena *arena, struct bytes path)
+void entry_json_place(struct buffer *json, struct arena *arena, struct bytes path)
 {
     struct bytes owners[PATH_MAX_OWNERS];
     struct bytes key = {0};
@@ -101,24 +111,72 @@ static void write_place(struct buffer *json, struct arena *arena, struct bytes p
     buffer_add_char(json, ']');
 }
 
+// Stored as lines of name, colon, value.
+static void write_metadata(struct buffer *json, struct bytes stored)
+{
+    buffer_add_text(json, ",\"metadata\":{");
+    const uint8_t *at = stored.data, *end = at + stored.size;
+    for (bool first = true; at < end; first = false) {
+        const uint8_t *line_end = memchr(at, '\n', (size_t)(end - at));
+        const uint8_t *colon = memchr(at, ':', (size_t)(end - at));
+        if (!line_end || !colon || colon > line_end)
+            break;
+        if (!first)
+            buffer_add_char(json, ',');
+        buffer_add_json(json, bytes_make(at, (size_t)(colon - at)));
+        buffer_add_char(json, ':');
+        buffer_add_json(json, bytes_make(colon + 1, (size_t)(line_end - colon - 1)));
+        at = line_end + 1;
+    }
+    buffer_add_char(json, '}');
+}
+
+void entry_view_open(struct context *context, struct arena *arena, struct stored_entry *stored,
+                     struct entry_view *view)
+{
+    view->corrupt = !entry_open(context, arena, stored);
+    view->content_type = content_type_opened(stored->content_type);
+    view->type = stored->declared;
+    view->value = stored->value;
+    view->metadata = stored->metadata;
+}
+
 void entry_json_write(struct buffer *json, struct arena *arena, const struct entry_view *entry)
 {
     static const char *const names[3] = {"value", "text", "base64"};
     char time[TIMESTAMP_SIZE];
     buffer_add_char(json, '{');
-    write_place(json, arena, entry->path);
-    buffer_printf(json, ",\"version\":\"%lld\",\"expires_at\":", (long long)entry->version);
+    if (entry->bucket.data) {
+        buffer_add_text(json, "\"bucket\":");
+        buffer_add_json(json, entry->bucket);
+        buffer_add_char(json, ',');
+    }
+    entry_json_place(json, arena, entry->path);
+    buffer_add_text(json, ",\"version\":\"");
+    buffer_add_int64(json, entry->version);
+    buffer_add_text(json, "\",\"expires_at\":");
     if (entry->expires) {
         timestamp_format(entry->expires_at, time);
-        buffer_printf(json, "\"%s\"", time);
+        buffer_add_char(json, '"');
+        buffer_add_text(json, time);
+        buffer_add_char(json, '"');
     } else {
         buffer_add_text(json, "null");
     }
     buffer_add_text(json, ",\"content_type\":");
     buffer_add_json(json,
                     entry->content_type.size ? entry->content_type : bytes_of("application/octet-stream"));
-    buffer_printf(json, ",\"size\":%lld", (long long)entry->size);
-    if (entry->with_value) {
+    buffer_add_text(json, ",\"size\":");
+    buffer_add_int64(json, entry->size);
+    if (entry->with_metadata && !entry->corrupt)
+        write_metadata(json, entry->metadata);
+    if (entry->sources) {
+        buffer_add_text(json, ",\"source\":");
+        write_source_json(json, entry->request, entry->version, entry->sources, entry->source_row);
+    }
+    if (entry->corrupt) {
+        buffer_add_text(json, ",\"corrupt\":true");
+    } else if (entry->with_value) {
         buffer_add_char(json, ',');
         entry_json_value(json, arena, names, entry->content_type, entry->type, entry->value);
     }

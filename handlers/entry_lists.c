@@ -3,12 +3,15 @@
 
 #include "base/path.h"
 #include "base/text.h"
+#include "handlers/access.h"
 #include "handlers/cursor.h"
 #include "handlers/entry_call.h"
 #include "handlers/entry_json.h"
+#include "handlers/fork.h"
 #include "handlers/json_input.h"
 #include "handlers/list_query.h"
 #include "handlers/outcome.h"
+#include "handlers/write_source.h"
 
 // --- bounds
 // -----------------------------------------------------------------------------------------------------------
@@ -41,17 +44,6 @@ static int compare(struct bytes a, struct bytes b)
     return order ? order : (a.size > b.size) - (a.size < b.size);
 }
 
-static bool read_branch(struct request *request, struct bytes *branch)
-{
-    struct bytes owners[PATH_MAX_OWNERS];
-    size_t count = request_arguments(request, "under", owners, PATH_MAX_OWNERS);
-    if (count <= PATH_MAX_OWNERS && path_encode_branch(&request->arena, owners, count, branch) == PATH_OK)
-        return true;
-    reply_invalid(request, "under", "an owner has at least one byte, a branch at most %d owners and %d bytes",
-                  PATH_MAX_OWNERS, PATH_MAX_STORED);
-    return false;
-}
-
 // The branch's own keys, narrowed by prefix, start and end.
 static void narrow(struct request *request, struct bytes branch, struct bounds *bounds)
 {
@@ -77,10 +69,18 @@ static void narrow(struct request *request, struct bytes branch, struct bounds *
     }
 }
 
+// The branch and all below it, whole.
+static void reach_below(struct request *request, struct bytes branch, struct bounds *bounds)
+{
+    bounds->low = branch;
+    if (!path_successor(&request->arena, branch, &bounds->high))
+        bounds->high = (struct bytes){0};
+}
+
 static bool read_bounds(struct request *request, struct bytes *branch, struct bounds *bounds)
 {
     *bounds = (struct bounds){.bucket = request->parameters[0]};
-    if (!bucket_name_check(request, bounds->bucket) || !read_branch(request, branch))
+    if (!bucket_name_check(request, bounds->bucket) || !branch_read(request, branch))
         return false;
     narrow(request, *branch, bounds);
     return true;
@@ -97,10 +97,11 @@ enum {
     SCAN_SKIP,
     SCAN_CONTAINS,
     SCAN_PAGE,
-    SCAN_BYTES,
-    SCAN_WANTED,
+    SCAN_MOST, // bytes: of one value, or of all together
     SCAN_COLUMNS,
 };
+
+enum { SCAN_FORK = SCAN_COLUMNS, SCAN_FORK_COLUMNS };
 
 enum scan_result {
     SCANNED_STATUS,
@@ -111,66 +112,104 @@ enum scan_result {
     SCANNED_SIZE,
     SCANNED_VALUE,
     SCANNED_TYPE,
+    SCANNED_METADATA,
 };
 
 enum { PAGE_BYTES = 4 << 20, CLEAR_MOST = 10000, BATCH_MOST = 1000, BATCH_BYTES = 16 << 20 };
 
-static const struct statement scan_entries = {
-    .name = "scan_entries",
-    .sql = "select * from holdfast.scan_entries($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-    .form = STATEMENT_ALONE,
-    .role = ROLE_LIST,
-    .columns = SCAN_COLUMNS,
-    .column = {COLUMN_TEXT, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_INT4, COLUMN_BYTEA, COLUMN_INT4,
-               COLUMN_INT8, COLUMN_BOOL},
-};
+#define SCAN_COLUMN_TYPES                                                                                    \
+    COLUMN_TEXT, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_BYTEA, COLUMN_INT4, COLUMN_BYTEA, COLUMN_INT4, COLUMN_INT8
+#define SCAN_STATEMENT(function)                                                                             \
+    .sql = "select * from holdfast." function "($1, $2, $3, $4, $5, $6, $7, $8)", .form = STATEMENT_ALONE,   \
+    .role = ROLE_LIST, .columns = SCAN_COLUMNS, .column = {SCAN_COLUMN_TYPES}
+#define SCAN_FORK_STATEMENT(function)                                                                        \
+    .sql = "select * from holdfast." function "($9, $1, $2, $3, $4, $5, $6, $7, $8)",                        \
+    .form = STATEMENT_ALONE, .role = ROLE_LIST, .columns = SCAN_FORK_COLUMNS,                                \
+    .column = {SCAN_COLUMN_TYPES, COLUMN_TEXT}
+
+// Most pages have values so small that no sum of them passes PAGE_BYTES; when one is larger than its share,
+// the page is asked for again with the sums looked at.
+static const struct statement scan_entries = {.name = "scan_entries", SCAN_STATEMENT("scan_entries")};
+static const struct statement scan_large_entries = {.name = "scan_large_entries",
+                                                    SCAN_STATEMENT("scan_large_entries")};
+static const struct statement scan_fork_entries = {.name = "scan_fork_entries",
+                                                   SCAN_FORK_STATEMENT("scan_fork_entries")};
+static const struct statement scan_large_fork_entries = {.name = "scan_large_fork_entries",
+                                                         SCAN_FORK_STATEMENT("scan_large_fork_entries")};
 
 struct scan_call {
     struct operation operation; // first: the operation is the call
-    struct value values[SCAN_COLUMNS];
-    struct bytes scope; // what its cursors belong to
+    struct value values[SCAN_FORK_COLUMNS];
+    const struct statement *large; // what asks again for a page of large values
+    struct bytes scope;            // what its cursors belong to
     int64_t limit;
+    bool with_values;
+    bool with_sources;
+    bool with_metadata;
+    struct operation source; // the look at where the page's values came from
+    struct outcome page;
+    struct held *held; // keeps the page meanwhile
+    int rows;
+    int found;
 };
 
-static struct entry_view row_view(const struct outcome *outcome, int row, bool with_value)
+static struct entry_view row_view(struct request *request, const struct scan_call *call,
+                                  const struct outcome *outcome, int row)
 {
-    return (struct entry_view){
+    bool expires = !outcome_null(outcome, row, SCANNED_EXPIRES_AT);
+    struct stored_entry entry = {
+        .bucket = call->values[SCAN_NAME].bytes,
+        .fork = call->values[SCAN_FORK].bytes,
         .path = outcome_bytes(outcome, row, SCANNED_PATH),
         .version = outcome_number(outcome, row, SCANNED_VERSION),
-        .expires = !outcome_null(outcome, row, SCANNED_EXPIRES_AT),
-        .expires_at = outcome_time(outcome, row, SCANNED_EXPIRES_AT),
+        .declared = outcome_bytes(outcome, row, SCANNED_TYPE),
         .content_type = outcome_bytes(outcome, row, SCANNED_CONTENT_TYPE),
-        .type = outcome_bytes(outcome, row, SCANNED_TYPE),
-        .size = outcome_number(outcome, row, SCANNED_SIZE),
-        .with_value = with_value,
+        .partial = !call->with_metadata,
+        .metadata = call->with_metadata ? outcome_bytes(outcome, row, SCANNED_METADATA) : (struct bytes){0},
+        .has_value = !outcome_null(outcome, row, SCANNED_VALUE),
         .value = outcome_bytes(outcome, row, SCANNED_VALUE),
     };
+    size_t size = entry.has_value ? entry.value.size : (size_t)outcome_number(outcome, row, SCANNED_SIZE);
+    struct entry_view view = {
+        .path = entry.path,
+        .version = entry.version,
+        .expires = expires,
+        .expires_at = expires ? outcome_time(outcome, row, SCANNED_EXPIRES_AT) : 0,
+        .size = (int64_t)size_opened(entry.content_type, size),
+        .with_value = entry.has_value,
+        .with_metadata = call->with_metadata,
+    };
+    entry_view_open(context_of(request), &request->arena, &entry, &view);
+    return view;
 }
 
-// How many rows belong to the page: a row whose value was left out began the next one.
-static int page_rows(const struct scan_call *call, const struct outcome *outcome, bool with_value)
+// The first of the page's rows whose value did not come, or `rows`.
+static int first_left_out(const struct outcome *outcome, int rows)
 {
-    int rows = outcome->rows > call->limit ? (int)call->limit : outcome->rows;
-    for (int row = 0; with_value && row < rows; row++)
-        if (outcome_null(outcome, row, SCANNED_VALUE))
-            return row;
-    return rows;
+    int row = 0;
+    while (row < rows && !outcome_null(outcome, row, SCANNED_VALUE))
+        row++;
+    return row;
 }
 
-static void reply_page(struct request *request, const struct scan_call *call, const struct outcome *outcome)
+// `rows` of the `found` belong to the page; what follows them is what the cursor is for. `sources` has a row
+// for each of them, or is NULL.
+static void reply_page(struct request *request, const struct scan_call *call, const struct outcome *outcome,
+                       int rows, int found, const struct outcome *sources)
 {
-    bool with_value = call->values[SCAN_WANTED].number != 0;
-    int rows = page_rows(call, outcome, with_value);
     struct buffer json = {0};
     buffer_add_text(&json, "{\"entries\":[");
     for (int row = 0; row < rows; row++) {
-        struct entry_view view = row_view(outcome, row, with_value);
+        struct entry_view view = row_view(request, call, outcome, row);
+        view.sources = sources;
+        view.source_row = row;
+        view.request = request;
         if (row)
             buffer_add_char(&json, ',');
         entry_json_write(&json, &request->arena, &view);
     }
     buffer_add_text(&json, "],\"cursor\":");
-    if (rows < outcome->rows)
+    if (rows < found)
         buffer_printf(
             &json, "\"%s\"",
             cursor_make(&request->arena, call->scope, outcome_bytes(outcome, rows - 1, SCANNED_PATH)));
@@ -180,18 +219,65 @@ static void reply_page(struct request *request, const struct scan_call *call, co
     reply_json_buffer(request, 200, &json);
 }
 
+static void sources_found(struct operation *operation, const struct outcome *outcome)
+{
+    struct scan_call *call = operation->owner;
+    struct request *request = call->operation.owner;
+    if (outcome_usable(request, outcome))
+        reply_page(request, call, &call->page, call->rows, call->found, outcome);
+    held_release(call->held);
+}
+
+static void look_for_sources(struct request *request, struct scan_call *call, const struct outcome *outcome,
+                             int rows, int found)
+{
+    struct bytes *paths = arena_alloc(&request->arena, (size_t)rows * sizeof *paths);
+    int64_t *versions = arena_alloc(&request->arena, (size_t)rows * sizeof *versions);
+    for (int row = 0; row < rows; row++) {
+        paths[row] = outcome_bytes(outcome, row, SCANNED_PATH);
+        versions[row] = outcome_number(outcome, row, SCANNED_VERSION);
+    }
+    call->held = outcome_hold(outcome);
+    call->page = *outcome;
+    call->rows = rows;
+    call->found = found;
+    write_source_submit(request, &call->source, request->parameters[0], call->values[SCAN_FORK].bytes, paths,
+                        versions, (size_t)rows, sources_found, call);
+}
+
+static void page_found(struct request *request, struct scan_call *call, const struct outcome *outcome)
+{
+    int found = outcome_null(outcome, 0, SCANNED_PATH) ? 0 : outcome->rows;
+    int rows = found > call->limit ? (int)call->limit : found;
+    int complete = call->with_values ? first_left_out(outcome, rows) : rows;
+    if (complete < rows && call->operation.statement != call->large) {
+        call->operation.statement = call->large;
+        call->values[SCAN_MOST] = value_number(PAGE_BYTES);
+        request_submit(request, &call->operation);
+        return;
+    }
+    if (call->with_sources && complete > 0)
+        look_for_sources(request, call, outcome, complete, found);
+    else
+        reply_page(request, call, outcome, complete, found, NULL);
+}
+
 static void scan_done(struct operation *operation, const struct outcome *outcome)
 {
     struct request *request = operation->owner;
-    if (!outcome_usable(request, outcome))
+    if (!outcome_usable(request, outcome) ||
+        fork_refused(request, outcome_number(outcome, 0, SCANNED_STATUS)))
         return;
-    int64_t status = outcome->rows ? outcome_number(outcome, 0, SCANNED_STATUS) : 0;
-    if (status == GET_NO_BUCKET)
+    switch (outcome_number(outcome, 0, SCANNED_STATUS)) {
+    case GET_NO_BUCKET:
         reply_no_bucket(request, request->parameters[0]);
-    else if (status == GET_OTHER_KIND)
+        return;
+    case GET_OTHER_KIND:
         reply_kind_mismatch(request, request->parameters[0], outcome_bytes(outcome, 0, SCANNED_TYPE));
-    else
-        reply_page(request, (struct scan_call *)operation, outcome);
+        return;
+    default:
+        page_found(request, (struct scan_call *)operation, outcome);
+    }
 }
 
 static void scope_add(struct buffer *scope, struct bytes part)
@@ -200,9 +286,9 @@ static void scope_add(struct buffer *scope, struct bytes part)
     buffer_add_bytes(scope, part);
 }
 
-// A cursor belongs to its bucket, branch and bounds; how much of each entry is shown may change between
+// A cursor belongs to its bucket, branch, bounds and fork; how much of each entry is shown may change between
 // pages.
-static struct bytes scan_scope(struct request *request, const struct bounds *bounds)
+static struct bytes scan_scope(struct request *request, const struct bounds *bounds, struct bytes fork)
 {
     struct buffer scope = {0};
     buffer_add_text(&scope, "entries");
@@ -210,6 +296,7 @@ static struct bytes scan_scope(struct request *request, const struct bounds *bou
     scope_add(&scope, bounds->low);
     scope_add(&scope, bounds->high);
     scope_add(&scope, bounds->contains.bytes);
+    scope_add(&scope, fork);
     struct bytes copy = arena_copy(&request->arena, buffer_view(&scope));
     buffer_free(&scope);
     return copy;
@@ -226,31 +313,55 @@ static bool read_flag(struct request *request, const char *name, bool standard, 
     return false;
 }
 
+// Bounds are of the keys of one branch; over many branches they mean nothing.
+static bool widen(struct request *request, struct bytes branch, struct bounds *bounds)
+{
+    if (bounds->narrowed) {
+        reply_invalid(request, "below", "a list of a branch with all below it takes no bounds of keys");
+        return false;
+    }
+    reach_below(request, branch, bounds);
+    return true;
+}
+
 void entries_scan(struct request *request)
 {
     struct bytes branch;
     struct bounds bounds;
     struct list_query list;
-    bool values;
-    if (!read_bounds(request, &branch, &bounds) || !read_flag(request, "values", true, &values))
+    struct bytes fork;
+    bool values, sources, metadata, below;
+    if (!read_bounds(request, &branch, &bounds) || !fork_read(request, &fork) ||
+        !read_flag(request, "values", true, &values) || !read_flag(request, "source", false, &sources) ||
+        !read_flag(request, "metadata", false, &metadata) || !read_flag(request, "below", false, &below))
+        return;
+    if (below && !widen(request, branch, &bounds))
         return;
     struct scan_call *call = arena_zalloc(&request->arena, sizeof *call);
-    call->scope = scan_scope(request, &bounds);
+    call->scope = scan_scope(request, &bounds, fork);
     if (!list_query_read(request, call->scope, &list))
         return;
     call->limit = list.limit;
     call->values[SCAN_NAME] = value_bytes(bounds.bucket);
     call->values[SCAN_LOW] = value_bytes(bounds.low);
-    call->values[SCAN_HIGH] = value_bytes(bounds.high);
+    call->values[SCAN_HIGH] = bounds.high.data ? value_bytes(bounds.high) : value_null();
     call->values[SCAN_AFTER] = list.resumed ? value_bytes(list.position) : value_null();
     call->values[SCAN_SKIP] = value_number((int64_t)bounds.skip);
     call->values[SCAN_CONTAINS] = bounds.contains;
+    call->values[SCAN_FORK] = value_bytes(fork);
+    call->large = fork.data ? &scan_large_fork_entries : &scan_large_entries;
+    call->with_values = values;
+    call->with_sources = sources;
+    call->with_metadata = metadata;
     call->values[SCAN_PAGE] = value_number(list.limit + 1);
-    call->values[SCAN_BYTES] = value_number(PAGE_BYTES);
-    call->values[SCAN_WANTED] = value_number(values);
+    call->values[SCAN_MOST] = value_number(values ? PAGE_BYTES / (list.limit + 1) : -1);
     call->operation = (struct operation){
-        .statement = &scan_entries, .values = call->values, .done = scan_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
+        .statement = fork.data ? &scan_fork_entries : &scan_entries,
+        .values = call->values,
+        .done = scan_done,
+        .owner = request,
+    };
+    request_submit(request, &call->operation);
 }
 
 // --- clear
@@ -303,11 +414,8 @@ void entries_clear(struct request *request)
     struct bounds bounds;
     if (!read_bounds(request, &branch, &bounds))
         return;
-    if (!bounds.narrowed) { // the branch and all below it
-        bounds.low = branch;
-        if (!path_successor(&request->arena, branch, &bounds.high))
-            bounds.high = (struct bytes){0};
-    }
+    if (!bounds.narrowed)
+        reach_below(request, branch, &bounds);
     struct clear_call *call = arena_zalloc(&request->arena, sizeof *call);
     call->values[CLEAR_NAME] = value_bytes(bounds.bucket);
     call->values[CLEAR_LOW] = value_bytes(bounds.low);
@@ -317,7 +425,7 @@ void entries_clear(struct request *request)
     call->values[CLEAR_LIMIT] = value_number(CLEAR_MOST);
     call->operation = (struct operation){
         .statement = &clear_range, .values = call->values, .done = clear_done, .owner = request};
-    store_submit(context_of(request)->store, &call->operation);
+    request_submit(request, &call->operation);
 }
 
 // --- batch-get
@@ -339,6 +447,7 @@ struct batch {
     size_t bytes;
     struct outcome failure; // of the first read that failed
     bool failed;
+    int64_t status; // of one that was refused
     const char *kind;
     struct batch_item items[];
 };
@@ -366,22 +475,16 @@ static void batch_reply(struct batch *batch)
     reply_json_buffer(request, 200, &json);
 }
 
-static void reply_too_much(struct request *request, const char *detail, int limit)
-{
-    struct problem problem = {
-        .kind = PROBLEM_TOO_LARGE,
-        .detail = detail,
-        .extra = arena_printf(&request->arena, "\"limit\":%d", limit),
-    };
-    reply_problem(request, &problem);
-}
-
 static void batch_finish(struct batch *batch)
 {
     struct request *request = batch->request;
     if (batch->failed) {
         release_items(batch);
         outcome_usable(request, &batch->failure);
+        return;
+    }
+    if (fork_refused(request, batch->status)) {
+        release_items(batch);
         return;
     }
     if (batch->kind) {
@@ -391,7 +494,8 @@ static void batch_finish(struct batch *batch)
     }
     if (batch->bytes > BATCH_BYTES) {
         release_items(batch);
-        reply_too_much(request, "the values are too much for one reply: ask for fewer keys", BATCH_BYTES);
+        reply_over_limit(request, PROBLEM_TOO_LARGE, "keys", BATCH_BYTES,
+                         "the values are too much for one reply: ask for fewer keys");
         return;
     }
     batch_reply(batch);
@@ -400,18 +504,18 @@ static void batch_finish(struct batch *batch)
 
 static void batch_item_live(struct batch_item *item, const struct outcome *outcome)
 {
+    struct request *request = item->batch->request;
+    struct stored_entry entry = got_entry(&item->call, outcome);
     item->held = outcome_hold(outcome);
     item->view = (struct entry_view){
-        .path = item->call.operation.key,
-        .version = outcome_number(outcome, 0, GOT_VERSION),
+        .path = entry.path,
+        .version = entry.version,
         .expires = !outcome_null(outcome, 0, GOT_EXPIRES_AT),
         .expires_at = outcome_time(outcome, 0, GOT_EXPIRES_AT),
-        .content_type = outcome_bytes(outcome, 0, GOT_CONTENT_TYPE),
-        .type = outcome_bytes(outcome, 0, GOT_KIND),
-        .size = outcome_number(outcome, 0, GOT_SIZE),
+        .size = (int64_t)size_opened(entry.content_type, got_size(outcome)),
         .with_value = true,
-        .value = outcome_bytes(outcome, 0, GOT_VALUE),
     };
+    entry_view_open(context_of(request), &request->arena, &entry, &item->view);
 }
 
 static void batch_item_done(struct operation *operation, const struct outcome *outcome)
@@ -425,7 +529,7 @@ static void batch_item_done(struct operation *operation, const struct outcome *o
         // Past the limit nothing more is fetched; the reply only says so.
         bool counted = operation->statement->role == ROLE_LARGE;
         if (!counted)
-            batch->bytes += (size_t)outcome_number(outcome, 0, GOT_SIZE);
+            batch->bytes += got_size(outcome);
         if (batch->bytes <= BATCH_BYTES && get_call_large(context_of(batch->request), &item->call, outcome))
             return;
         if (batch->bytes <= BATCH_BYTES)
@@ -433,6 +537,8 @@ static void batch_item_done(struct operation *operation, const struct outcome *o
     } else if (outcome_number(outcome, 0, GOT_STATUS) == GET_OTHER_KIND) {
         batch->kind =
             (const char *)arena_copy(&batch->request->arena, outcome_bytes(outcome, 0, GOT_KIND)).data;
+    } else if (outcome_number(outcome, 0, GOT_STATUS) > GET_OTHER_KIND) {
+        batch->status = outcome_number(outcome, 0, GOT_STATUS);
     }
     if (--batch->left == 0)
         batch_finish(batch);
@@ -444,10 +550,21 @@ static bool read_key(struct request *request, json_t *given, struct bytes *key)
         *key = bytes_make(json_string_value(given), json_string_length(given));
         return true;
     }
+    static const char *const members[] = {"key", "key_base64", NULL};
     if (json_is_object(given))
-        return input_bytes(request, given, "key", "key_base64", true, key);
+        return request_json_members(request, given, members) &&
+               input_bytes(request, given, "key", "key_base64", true, key);
     reply_invalid(request, "keys", "a key is a string, or an object with key or key_base64");
     return false;
+}
+
+// Whether the caller may read the branch; what is no branch is refused with its keys.
+static bool may_read(struct request *request, const struct bytes *owners, size_t count)
+{
+    struct bytes branch;
+    if (path_encode_branch(&request->arena, owners, count, &branch) != PATH_OK)
+        branch = (struct bytes){0};
+    return access_check(request, GRANT_READ, GRANT_BUCKETS, request->parameters[0], branch);
 }
 
 static bool read_paths(struct request *request, json_t *keys, const struct bytes *owners, size_t owner_count,
@@ -468,11 +585,13 @@ void entries_batch_get(struct request *request)
     struct bytes owners[PATH_MAX_OWNERS];
     size_t owner_count;
     struct bytes bucket = request->parameters[0];
-    if (!bucket_name_check(request, bucket))
+    struct bytes fork;
+    if (!bucket_name_check(request, bucket) || !fork_read(request, &fork))
         return;
     json_t *object = request_json(request, false);
     if (!object || !request_json_members(request, object, members) ||
-        !input_owners(request, object, "under", owners, &owner_count))
+        !input_owners(request, object, "under", owners, &owner_count) ||
+        !may_read(request, owners, owner_count))
         return;
     json_t *keys = json_object_get(object, "keys");
     if (!json_is_array(keys)) {
@@ -480,7 +599,8 @@ void entries_batch_get(struct request *request)
         return;
     }
     if (json_array_size(keys) > BATCH_MOST) {
-        reply_too_much(request, "there are more keys than a batch may have", BATCH_MOST);
+        reply_over_limit(request, PROBLEM_TOO_LARGE, "keys", BATCH_MOST,
+                         "there are more keys than a batch may have");
         return;
     }
     size_t count = json_array_size(keys);
@@ -494,9 +614,9 @@ void entries_batch_get(struct request *request)
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        struct address address = {bucket, batch->items[i].call.operation.key};
+        struct address address = {bucket, batch->items[i].call.operation.key, fork};
         batch->items[i].batch = batch;
-        get_call_submit(context_of(request), &batch->items[i].call, &address, value_null(), true,
-                        batch_item_done, batch);
+        get_call_submit(context_of(request), &request->account, &batch->items[i].call, &address, value_null(),
+                        true, batch_item_done, batch);
     }
 }

@@ -10,11 +10,22 @@ void reply_expires_at(struct request *request, int64_t us)
     reply_header(request, "Holdfast-Expires-At", text);
 }
 
+// Whoever may write decides what type a value has: a browser that is led to it shall not take it for a page
+// of the service's own, nor guess that it is one.
+static void guard_browsers(struct request *request, struct bytes stored)
+{
+    if (!stored.size || bytes_is(stored, "application/json"))
+        return;
+    reply_header(request, "X-Content-Type-Options", "nosniff");
+    reply_header(request, "Content-Security-Policy", "sandbox; default-src 'none'");
+}
+
 void reply_content_type(struct request *request, struct bytes stored)
 {
     reply_header(request, "Content-Type",
                  stored.size ? (const char *)arena_copy(&request->arena, stored).data
                              : "application/octet-stream");
+    guard_browsers(request, stored);
 }
 
 enum { COPIED_VALUE = 16 << 10 };

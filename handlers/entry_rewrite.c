@@ -12,6 +12,7 @@
 #include "handlers/outcome.h"
 #include "handlers/rewrite.h"
 #include "handlers/text_input.h"
+#include "http/prefer.h"
 
 static struct rewrite *rewrite_new(struct request *request)
 {
@@ -61,8 +62,7 @@ static bool refuse_merge(struct request *request, enum json_merge_verdict verdic
                              "a member occurs twice in the patch or the stored value");
         return false;
     case JSON_MERGE_TOO_DEEP:
-        reply_simple_problem(request, PROBLEM_UNPROCESSABLE,
-                             "the patch or the stored value is nested too deep");
+        reply_too_deep(request, JSON_STORED_DEPTH);
         return false;
     case JSON_MERGE_TOO_LARGE:
         break;
@@ -112,19 +112,10 @@ static bool is_merge_patch(struct bytes type)
     return text_equals_lower(text_trim(bytes_make(type.data, end)), "application/merge-patch+json");
 }
 
-// Whether a list of preferences (RFC 7240) has `return=representation`.
 static bool prefers_representation(struct bytes prefer)
 {
-    static const char wanted[] = "return=representation";
-    for (size_t start = 0; start < prefer.size;) {
-        size_t end = start;
-        while (end < prefer.size && prefer.data[end] != ',' && prefer.data[end] != ';')
-            end++;
-        if (text_equals_lower(text_trim(bytes_make(prefer.data + start, end - start)), wanted))
-            return true;
-        start = end + 1;
-    }
-    return false;
+    struct bytes wanted;
+    return prefer_find(prefer, "return", &wanted) && text_equals_lower(wanted, "representation");
 }
 
 void entry_patch(struct request *request)
@@ -144,13 +135,14 @@ void entry_patch(struct request *request)
     }
     patch->upserts = given && bytes_is(upsert, "true");
     patch->represents = prefers_representation(request->headers[HEADER_PREFER]);
-    if (!address_read(request, &rewrite->address) || !expiry_read(request, &rewrite->expiry))
+    if (!address_read(request, &rewrite->address) || !expiry_read(request, &rewrite->expiry) ||
+        !fence_read(request, &rewrite->fence))
         return;
-    switch (json_check(request->body, JSON_STORED_DEPTH)) {
+    switch (json_check(request->body, REQUEST_JSON_DEPTH)) {
     case JSON_VALID:
         break;
     case JSON_TOO_DEEP:
-        refuse_merge(request, JSON_MERGE_TOO_DEEP);
+        reply_too_deep(request, REQUEST_JSON_DEPTH);
         return;
     case JSON_MALFORMED:
         refuse_merge(request, JSON_MERGE_INVALID_PATCH);
@@ -222,6 +214,7 @@ static bool matches(const struct comparison *comparison, const struct current *c
 static void reply_swapped(struct request *request, bool swapped, const struct current *current)
 {
     static const char *const names[3] = {"current", "current_text", "current_base64"};
+    request->effectless = !swapped;
     struct buffer json = {0};
     buffer_printf(&json, "{\"swapped\":%s,\"version\":", swapped ? "true" : "false");
     if (current->live) {

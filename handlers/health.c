@@ -5,11 +5,19 @@
 #include "base/timestamp.h"
 #include "store/migrate.h"
 
+#include <stdatomic.h>
+
 enum {
     PROBE_EVERY = 500 * 1000,
-    PROBE_EAGER = 20 * 1000,   // until the first good answer
+    PROBE_EAGER = 20 * 1000,   // until all is well
     PROBE_FRESH = 1500 * 1000, // a good answer older than this is none
+    MOST_WORKERS = 256,
 };
+
+// Until when each worker of the process is ready, as it last said itself: a client cannot choose the worker
+// that its next connection meets.
+static _Atomic int64_t ready_until[MOST_WORKERS];
+static atomic_uint workers;
 
 static const struct statement probe_statement = {
     .name = "probe",
@@ -17,17 +25,12 @@ static const struct statement probe_statement = {
            "holdfast.schema_version()",
     .form = STATEMENT_ALONE,
     .role = ROLE_WRITE,
+    .only_reads = true,
 };
-
-static struct context *from_timer(struct timer *timer)
-{
-    return (struct context *)((char *)timer - offsetof(struct context, health.timer));
-}
 
 static void probe_done(struct operation *operation, const struct outcome *outcome)
 {
-    struct context *context = operation->owner;
-    struct health *health = &context->health;
+    struct health *health = operation->owner;
     health->probing = false;
     health->writable = outcome->kind == OUTCOME_ROWS && outcome->rows == 1 && outcome_number(outcome, 0, 0) &&
                        outcome_number(outcome, 0, 1) >= migrate_latest();
@@ -35,37 +38,60 @@ static void probe_done(struct operation *operation, const struct outcome *outcom
         health->answered = timestamp_monotonic();
 }
 
-static void probe(struct timer *timer)
+// Ready means reads and lists too, which have connections of their own.
+static bool worker_is_ready(const struct context *context)
 {
-    struct context *context = from_timer(timer);
-    struct health *health = &context->health;
-    if (!health->probing) {
-        health->probing = true;
-        health->probe = (struct operation){
-            .statement = &probe_statement, .values = health->none, .done = probe_done, .owner = context};
-        store_submit(context->store, &health->probe);
-    }
-    loop_timer_set(context->loop, timer,
-                   timestamp_monotonic() + (health->writable ? PROBE_EVERY : PROBE_EAGER));
+    const struct health *health = context->health;
+    return health->writable && timestamp_monotonic() - health->answered < PROBE_FRESH &&
+           store_ready(context->store);
+}
+
+static void probe(struct health *health)
+{
+    health->probing = true;
+    health->asked = timestamp_monotonic();
+    health->probe = (struct operation){
+        .statement = &probe_statement, .values = health->none, .done = probe_done, .owner = health};
+    store_submit(health->context->store, &health->probe);
+}
+
+static void look(struct timer *timer)
+{
+    struct health *health = (struct health *)timer;
+    struct context *context = health->context;
+    bool ready = worker_is_ready(context);
+    int64_t now = timestamp_monotonic();
+    atomic_store(&ready_until[health->place], ready ? health->answered + PROBE_FRESH : 0);
+    if (!health->probing && (!health->writable || now - health->asked >= PROBE_EVERY))
+        probe(health);
+    loop_timer_set(context->loop, timer, now + (ready ? PROBE_EVERY : PROBE_EAGER));
 }
 
 void health_start(struct context *context)
 {
-    context->health.timer.fire = probe;
-    loop_timer_set(context->loop, &context->health.timer, timestamp_monotonic());
+    context->health->context = context;
+    context->health->place = atomic_fetch_add(&workers, 1);
+    context->health->timer.fire = look;
+    loop_timer_set(context->loop, &context->health->timer, timestamp_monotonic());
 }
 
 void health_stop(struct context *context)
 {
-    loop_timer_clear(context->loop, &context->health.timer);
+    loop_timer_clear(context->loop, &context->health->timer);
 }
 
-// Ready means reads and lists too, which have connections of their own.
-static bool ready(const struct context *context)
+static bool all_are_ready(const struct context *context)
 {
-    const struct health *health = &context->health;
-    return health->writable && timestamp_monotonic() - health->answered < PROBE_FRESH &&
-           store_ready(context->store);
+    int64_t now = timestamp_monotonic();
+    for (unsigned i = 0; i < atomic_load(&workers); i++)
+        if (i != context->health->place && atomic_load(&ready_until[i]) <= now)
+            return false;
+    return worker_is_ready(context);
+}
+
+bool health_is_ready(const struct context *context)
+{
+    return !http_server_draining(context->server) && all_are_ready(context);
 }
 
 void health_livez(struct request *request)
@@ -78,7 +104,7 @@ void health_readyz(struct request *request)
     struct context *context = context_of(request);
     if (http_server_draining(context->server))
         reply_simple_problem(request, PROBLEM_UNAVAILABLE, "the service is shutting down");
-    else if (!ready(context))
+    else if (!all_are_ready(context))
         reply_simple_problem(request, PROBLEM_UNAVAILABLE,
                              "the database is away, cannot be written, or lacks migrations");
     else

@@ -7,5 +7,8 @@
 void health_start(struct context *context);
 void health_stop(struct context *context);
 
+// Whether /readyz would say so.
+bool health_is_ready(const struct context *context);
+
 void health_livez(struct request *request);
 void health_readyz(struct request *request);

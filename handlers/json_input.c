@@ -50,7 +50,7 @@ bool input_text(struct request *request, json_t *object, const char *member, boo
     if (!given && !required)
         return true;
     if (!json_is_string(given)) {
-        reply_invalid(request, member, "a string is wanted");
+        reply_invalid(request, member, given ? "a string is wanted" : "the member is missing");
         return false;
     }
     *text = string_bytes(given);
@@ -78,6 +78,19 @@ bool input_bytes(struct request *request, json_t *object, const char *member, co
     return true;
 }
 
+void reply_too_many_owners(struct request *request, const char *parameter)
+{
+    reply_over_limit(request, PROBLEM_TOO_LARGE, parameter, PATH_MAX_OWNERS,
+                     "a branch has at most 64 owners");
+}
+
+void reply_path_too_long(struct request *request, const char *parameter)
+{
+    reply_over_limit(request, PROBLEM_TOO_LARGE, parameter, PATH_MAX_STORED,
+                     "the key with its branch is longer than 1024 bytes as stored (an owner costs 3 bytes "
+                     "beside its own)");
+}
+
 static bool read_owner(struct request *request, json_t *given, const char *member, struct bytes *owner)
 {
     json_t *encoded = json_object_get(given, "base64");
@@ -99,8 +112,12 @@ bool input_owners(struct request *request, json_t *object, const char *member, s
     *count = 0;
     if (!given || json_is_null(given))
         return true;
-    if (!json_is_array(given) || json_array_size(given) > PATH_MAX_OWNERS) {
-        reply_invalid(request, member, "a branch is an array of at most %d owners", PATH_MAX_OWNERS);
+    if (!json_is_array(given)) {
+        reply_invalid(request, member, "a branch is an array of owners");
+        return false;
+    }
+    if (json_array_size(given) > PATH_MAX_OWNERS) {
+        reply_too_many_owners(request, member);
         return false;
     }
     for (size_t i = 0; i < json_array_size(given); i++)
@@ -121,9 +138,6 @@ bool input_path(struct request *request, const struct bytes *owners, size_t coun
     case PATH_TOO_LONG:
         break;
     }
-    reply_invalid(
-        request, "key",
-        "the key with its branch is longer than %d bytes as stored (an owner costs 3 bytes beside its own)",
-        PATH_MAX_STORED);
+    reply_path_too_long(request, "key");
     return false;
 }

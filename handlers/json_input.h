@@ -23,6 +23,10 @@ bool input_bytes(struct request *request, json_t *object, const char *member, co
 bool input_owners(struct request *request, json_t *object, const char *member, struct bytes *owners,
                   size_t *count);
 
+// Refusals of what does not fit into a path; `parameter` says where it came from.
+void reply_too_many_owners(struct request *request, const char *parameter);
+void reply_path_too_long(struct request *request, const char *parameter);
+
 // Encodes owners and key; replies `invalid` when they are empty or too long.
 bool input_path(struct request *request, const struct bytes *owners, size_t count, struct bytes key,
                 struct bytes *path);

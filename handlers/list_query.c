@@ -11,7 +11,7 @@ bool list_query_read(struct request *request, struct bytes scope, struct list_qu
     struct bytes cursor = request_argument(request, "cursor", &has_cursor);
     *list = (struct list_query){.limit = LIST_DEFAULT, .resumed = has_cursor};
     if (has_limit && (!text_int64(limit, &list->limit) || list->limit < 1 || list->limit > LIST_MOST)) {
-        reply_invalid(request, "limit", "a list's limit is 1 to %d", LIST_MOST);
+        reply_over_limit(request, PROBLEM_INVALID, "limit", LIST_MOST, "a page has 1 to 1000 items");
         return false;
     }
     if (has_cursor && !cursor_read(&request->arena, scope, cursor, &list->position)) {

@@ -2,6 +2,7 @@
 #include "handlers/outcome.h"
 
 #include "base/buffer.h"
+#include "handlers/access.h"
 
 bool outcome_usable(struct request *request, const struct outcome *outcome)
 {
@@ -26,10 +27,9 @@ bool outcome_usable(struct request *request, const struct outcome *outcome)
     return false;
 }
 
-// `name` cut to what a detail needs, as text.
 static const char *shown(struct request *request, struct bytes name)
 {
-    return (const char *)arena_copy(&request->arena, name).data;
+    return (const char *)arena_copy(&request->arena, name_shown(request, name)).data;
 }
 
 void reply_no_bucket(struct request *request, struct bytes name)
@@ -37,9 +37,14 @@ void reply_no_bucket(struct request *request, struct bytes name)
     reply_simple_problem(request, PROBLEM_NOT_FOUND, "the bucket %s is not declared", shown(request, name));
 }
 
+void reply_no_name(struct request *request, struct bytes name)
+{
+    reply_simple_problem(request, PROBLEM_NOT_FOUND, "the name %s is not declared", shown(request, name));
+}
+
 void reply_kind_mismatch(struct request *request, struct bytes name, struct bytes actual_kind)
 {
-    const char *kind = shown(request, actual_kind);
+    const char *kind = (const char *)arena_copy(&request->arena, actual_kind).data;
     struct problem problem = {
         .kind = PROBLEM_KIND_MISMATCH,
         .detail = arena_printf(&request->arena, "the name %s is in use by a %s", shown(request, name), kind),
@@ -62,6 +67,18 @@ void reply_version_conflict(struct request *request, bool live, int64_t version)
     if (live)
         reply_etag(request, version);
     reply_problem(request, &problem);
+}
+
+void reply_lease_lost(struct request *request)
+{
+    reply_simple_problem(request, PROBLEM_LEASE_LOST,
+                         "no live lease is as the request says: it expired, was released or passed on");
+}
+
+void reply_shutting_down(struct request *request)
+{
+    reply_simple_problem(request, PROBLEM_UNAVAILABLE,
+                         "the service is shutting down; nothing was done, try again");
 }
 
 void reply_position(struct request *request, int64_t position)

@@ -1,7 +1,7 @@
 // A write's preconditions in the form the SQL functions take.
 #pragma once
 
-#include "handlers/context.h"
+#include "handlers/fence.h"
 
 enum {
     CONDITION_EXISTS = 1,
@@ -14,6 +14,7 @@ struct precondition {
     struct value flags;       // smallint
     struct value if_versions; // text of a bigint[]
     struct value unless_versions;
+    struct fence fence; // what must hold of a lease; precondition_read leaves it out
 };
 
 // From the request's If-Match and If-None-Match. A tag that is no version of ours matches nothing.

@@ -2,6 +2,7 @@
 #include "handlers/rewrite.h"
 
 #include "handlers/entry_reply.h"
+#include "handlers/fork.h"
 #include "handlers/outcome.h"
 
 #include <stdlib.h>
@@ -51,10 +52,11 @@ static void write_done(struct operation *operation, const struct outcome *outcom
 static struct precondition unchanged(struct rewrite *rewrite)
 {
     if (!rewrite->current.live)
-        return (struct precondition){.flags = value_number(CONDITION_ABSENT)};
+        return (struct precondition){.flags = value_number(CONDITION_ABSENT), .fence = rewrite->fence};
     char *list = arena_printf(&rewrite->request->arena, "{%lld}", (long long)rewrite->current.version);
     return (struct precondition){.flags = value_number(CONDITION_IF_VERSION),
-                                 .if_versions = value_bytes(bytes_of(list))};
+                                 .if_versions = value_bytes(bytes_of(list)),
+                                 .fence = rewrite->fence};
 }
 
 // The request's own preconditions, on what was read: the write that follows makes sure that it still holds.
@@ -83,8 +85,26 @@ static void decide(struct rewrite *rewrite)
         return;
     }
     struct precondition precondition = unchanged(rewrite);
-    put_call_submit(context_of(rewrite->request), &rewrite->put, &rewrite->address, &content, &precondition,
+    put_call_submit(rewrite->request, &rewrite->put, &rewrite->address, &content, &precondition,
                     &rewrite->expiry, write_done, rewrite);
+}
+
+// Takes over what was read; replies and gives false when it does not open.
+static bool open_current(struct rewrite *rewrite, const struct outcome *outcome)
+{
+    struct request *request = rewrite->request;
+    struct stored_entry entry = got_entry(&rewrite->get, outcome);
+    if (!entry_open(context_of(request), &request->arena, &entry)) {
+        reply_corrupt(request, &entry);
+        return false;
+    }
+    rewrite->held = outcome_hold(outcome);
+    rewrite->current.version = entry.version;
+    rewrite->current.value = entry.value;
+    rewrite->current.content_type = entry.content_type;
+    rewrite->current.metadata = entry.metadata;
+    rewrite->current.type = entry.declared;
+    return true;
 }
 
 static void read_done(struct operation *operation, const struct outcome *outcome)
@@ -96,6 +116,10 @@ static void read_done(struct operation *operation, const struct outcome *outcome
         return;
     }
     enum get_status status = (enum get_status)outcome_number(outcome, 0, GOT_STATUS);
+    if (fork_refused(request, status)) {
+        let_go(rewrite);
+        return;
+    }
     if (status == GET_OTHER_KIND) {
         reply_kind_mismatch(request, operation->bucket, outcome_bytes(outcome, 0, GOT_KIND));
         let_go(rewrite);
@@ -104,13 +128,9 @@ static void read_done(struct operation *operation, const struct outcome *outcome
     if (status == GET_LIVE && get_call_large(context_of(request), &rewrite->get, outcome))
         return;
     rewrite->current = (struct current){.live = status == GET_LIVE};
-    if (status == GET_LIVE) {
-        rewrite->held = outcome_hold(outcome);
-        rewrite->current.version = outcome_number(outcome, 0, GOT_VERSION);
-        rewrite->current.value = outcome_bytes(outcome, 0, GOT_VALUE);
-        rewrite->current.content_type = outcome_bytes(outcome, 0, GOT_CONTENT_TYPE);
-        rewrite->current.metadata = outcome_bytes(outcome, 0, GOT_METADATA);
-        rewrite->current.type = outcome_bytes(outcome, 0, GOT_KIND);
+    if (status == GET_LIVE && !open_current(rewrite, outcome)) {
+        let_go(rewrite);
+        return;
     }
     decide(rewrite);
 }
@@ -125,13 +145,28 @@ static void read_entry(struct rewrite *rewrite)
         let_go(rewrite);
         return;
     }
-    get_call_submit(context_of(rewrite->request), &rewrite->get, &rewrite->address, value_null(), true,
-                    read_done, rewrite);
+    get_call_submit(context_of(rewrite->request), &rewrite->request->account, &rewrite->get,
+                    &rewrite->address, value_null(), true, read_done, rewrite);
+}
+
+static void fence_looked_at(struct operation *operation, const struct outcome *outcome)
+{
+    struct rewrite *rewrite = operation->owner;
+    if (!outcome_usable(rewrite->request, outcome))
+        return;
+    if (fence_call_live(outcome))
+        read_entry(rewrite);
+    else
+        reply_lease_lost(rewrite->request);
 }
 
 void rewrite_start(struct rewrite *rewrite)
 {
-    read_entry(rewrite);
+    if (rewrite->fence.given)
+        fence_call_submit(context_of(rewrite->request), &rewrite->request->account, &rewrite->look,
+                          &rewrite->fence, fence_looked_at, rewrite);
+    else
+        read_entry(rewrite);
 }
 
 static void release_result(void *owner)

@@ -19,6 +19,7 @@ struct rewrite {
     struct request *request;
     struct address address;
     struct expiry expiry;
+    struct fence fence; // one whose lease is lost is refused before anything else is looked at
 
     // Looks at the entry. Fills `content` and gives true to have it written; or replies and gives false.
     bool (*decide)(struct rewrite *rewrite, const struct current *current, struct content *content);
@@ -27,6 +28,7 @@ struct rewrite {
     void *state; // the caller's
 
     // The engine's own.
+    struct fence_call look;
     struct get_call get;
     struct put_call put;
     struct current current;

@@ -64,7 +64,7 @@ bool text_request(struct request *request, const char *const *names)
     case JSON_VALID:
         return check_object(request, request->body, JSON_INDEX_ALL, "body", names);
     case JSON_TOO_DEEP:
-        reply_invalid(request, "body", "the JSON document is nested more than %d levels", REQUEST_JSON_DEPTH);
+        reply_too_deep(request, REQUEST_JSON_DEPTH);
         return false;
     case JSON_MALFORMED:
         break;
