@@ -196,7 +196,10 @@ json_t *bundle(const char *directory)
     json_t *document = bundled(&bundler, "openapi.yaml", root);
     check_all_used(&bundler);
 
-    json_t *components = json_object();
+    // What the document says itself, which no file has: how to say who one is.
+    json_t *components = json_incref(json_object_get(document, "components"));
+    if (components == NULL)
+        components = json_object();
     const char *section;
     json_t *content;
     json_object_foreach(bundler.components, section, content)
