@@ -7,10 +7,10 @@ sudo_options=()
 [[ -t 0 ]] || sudo_options=(-n)
 
 # shellcheck disable=SC2034 # for the scripts that source this
-readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libjansson-dev libpq-dev
-    libsodium-dev libyaml-dev curl'
+readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libgnutls28-dev libjansson-dev libpq-dev
+    libsodium-dev libcurl4-openssl-dev libyaml-dev uthash-dev curl'
 # shellcheck disable=SC2034
-readonly test_packages='check libcurl4-openssl-dev iso-codes clang-format shellcheck'
+readonly test_packages='check openssl iso-codes clang-format shellcheck jq libevent-2.1-7 libc-ares2'
 
 say() {
     printf '==> %s\n' "$*"
@@ -87,6 +87,25 @@ install_packages() {
     rm -f "$log"
 }
 
+# Prints where a program is: installed, else that of the Debian package, unpacked into a folder of the checkout so that no
+# server is started for everybody.
+# program_of PACKAGE PATH FOLDER
+program_of() {
+    local folder=$checkout/$3
+    if [[ -x $2 ]]; then
+        echo "$2"
+        return
+    fi
+    if [[ ! -x $folder$2 ]]; then
+        mkdir -p "$folder/packages" && chmod 777 "$folder/packages" || return
+        (
+            cd "$folder/packages" || exit
+            apt-get download "$1" || { as_root apt-get update && apt-get download "$1"; }
+        ) >"$folder/log" 2>&1 && dpkg -x "$folder/packages/$1"_*.deb "$folder" >>"$folder/log" 2>&1
+    fi
+    [[ -x $folder$2 ]] && echo "$folder$2"
+}
+
 # A build folder that came with a copied checkout still names the place it was made in.
 forget_other_checkout() {
     local made_for
@@ -95,13 +114,15 @@ forget_other_checkout() {
     [[ -z $made_for || $made_for -ef $checkout ]] || rm -rf -- "${1:?}/CMakeCache.txt" "$1/CMakeFiles"
 }
 
-# build FOLDER OPTION…: configures and builds into a folder of the checkout; shows the compiler's words when it fails.
+# build FOLDER TARGETS OPTION…: configures and builds into a folder of the checkout, all or (`--target NAME…`) a part; shows
+# the compiler's words when it fails.
 build() {
-    local folder=$checkout/$1
-    shift
+    local folder=$checkout/$1 targets
+    read -ra targets <<<"$2"
+    shift 2
     mkdir -p "$folder" && forget_other_checkout "$folder"
     say "building into $folder"
-    if ! { cmake -S "$checkout" -B "$folder" "$@" && cmake --build "$folder" --parallel "$(nproc)"; } \
+    if ! { cmake -S "$checkout" -B "$folder" "$@" && cmake --build "$folder" --parallel "$(nproc)" "${targets[@]}"; } \
         >"$folder/build.log" 2>&1 </dev/null; then
         tail -n 40 "$folder/build.log" >&2
         give_up "the build failed; all of it is in $folder/build.log"
