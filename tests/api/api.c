@@ -34,7 +34,7 @@ static struct service *start(const char *const *flags)
     return service_start(&(struct service_options){.database = api.database.url, .flags = flags});
 }
 
-static void start_with(const char *const *flags)
+void api_start(const char *const *flags)
 {
     api.database = database_new(api.postgres, DATABASE_MIGRATED);
     api.service = start(flags);
@@ -92,17 +92,17 @@ static Suite *suite_of(const char *name, SFun start_all, const TTest *const *tes
 
 static void start_plain(void)
 {
-    start_with(NULL);
+    api_start(NULL);
 }
 
 static void start_flagged(void)
 {
-    start_with(suite_flags);
+    api_start(suite_flags);
 }
 
 static void start_two(void)
 {
-    start_with(NULL);
+    api_start(NULL);
     api.twin = start(NULL);
 }
 
@@ -114,6 +114,11 @@ Suite *api_suite(const char *name, const char *const *flags, const TTest *const 
         support_fail("flags for two suites: the second needs a fixture of its own");
     suite_flags = flags;
     return suite_of(name, start_flagged, tests);
+}
+
+Suite *api_suite_started(const char *name, SFun start_all, const TTest *const *tests)
+{
+    return suite_of(name, start_all, tests);
 }
 
 Suite *api_suite_of_two(const char *name, const TTest *const *tests)

@@ -29,6 +29,12 @@ extern struct api api;
 Suite *api_suite(const char *name, const char *const *flags, const TTest *const *tests);
 Suite *api_suite_of_two(const char *name, const TTest *const *tests);
 
+// A suite whose service `start` starts, with api_start.
+Suite *api_suite_started(const char *name, SFun start, const TTest *const *tests);
+
+// Makes the suite's database and starts its service with these flags (NULL for none; a NULL ends them).
+void api_start(const char *const *flags);
+
 // A suite whose tests start what they need; they have api.postgres and no service.
 Suite *api_suite_bare(const char *name, const TTest *const *tests);
 
@@ -70,13 +76,23 @@ const char *api_entry(const char *bucket, const char *key);
                          answer_describe(problem_of_));                                                      \
     } while (0)
 
-// A 400 that names the parameter.
-#define ck_invalid(reply_, name)                                                                             \
+// A problem of this kind that names the parameter.
+#define ck_refused_for(reply_, kind, name)                                                                   \
     do {                                                                                                     \
-        const struct answer *invalid_of_ = (reply_);                                                         \
-        const char *named_ = answer_text(invalid_of_, "parameter");                                          \
-        if (strcmp(answer_kind(invalid_of_), "invalid") != 0 || !named_ || strcmp(named_, name) != 0)        \
-            ck_abort_msg("%s is not invalid for %s: %s", #reply_, name, answer_describe(invalid_of_));       \
+        const struct answer *refused_of_ = (reply_);                                                         \
+        const char *named_ = answer_text(refused_of_, "parameter");                                          \
+        if (strcmp(answer_kind(refused_of_), kind) != 0 || !named_ || strcmp(named_, name) != 0)             \
+            ck_abort_msg("%s is not %s for %s: %s", #reply_, kind, name, answer_describe(refused_of_));      \
+    } while (0)
+
+#define ck_invalid(reply_, name) ck_refused_for(reply_, "invalid", name)
+
+// A problem that names the limit.
+#define ck_over_limit(reply_, expected, kind, most)                                                          \
+    do {                                                                                                     \
+        const struct answer *limited_ = (reply_);                                                            \
+        ck_problem(limited_, expected, kind);                                                                \
+        ck_reply(limited_, json_integer_value(json_object_get(limited_->json, "limit")) == (most));          \
     } while (0)
 
 // A header with exactly this value; NULL: absent.

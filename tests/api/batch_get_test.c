@@ -150,12 +150,17 @@ START_TEST(batch_get_refuses_what_is_no_list_of_keys)
         {"{\"keys\":[\"a\"],\"keys\":[\"a\"]}", "body"},
         {"[\"a\"]", "body"},
         {"", "body"},
-        {TEXT("{\"keys\":[\"a\",\"%.1025s\"]}", long_key), "key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         ck_invalid(batch(bucket, rows[i][0]), rows[i][1]);
+    struct answer *over = batch(bucket, TEXT("{\"keys\":[\"a\",\"%.1025s\"]}", long_key));
+    ck_over_limit(over, 413, "too_large", 1024);
+    ck_refused_for(over, "too_large", "key");
     ck_invalid(batch("a%0Ab", "{\"keys\":[]}"), "bucket");
     ck_invalid(POST(TEXT("/v1/buckets/%s/batch-get?under=a", bucket), BODY("{\"keys\":[]}")), "under");
+    ck_invalid(POST(TEXT("/v1/buckets/%s/batch-get", bucket),
+                    BODY("{\"keys\":[{\"key\":\"k\",\"under\":[\"b\"]}]}")),
+               "under");
 }
 END_TEST
 

@@ -530,10 +530,9 @@ END_TEST
 START_TEST(kind_mismatch_names_the_kind)
 {
     const char *name = api_bucket();
-    PGconn *connection = database_connect(&api.database);
-    sql_run(connection, "insert into holdfast.buckets (name, kind, created_at) values ('%s', 'quota', now())",
-            name);
-    PQfinish(connection);
+    ck_status(PUT(TEXT("/v1/quotas/%s", name), BODY("{\"windows\":{\"daily\":\"5/1d\"}}"),
+                  "Content-Type: application/json"),
+              201);
     struct answer *answers[] = {
         DECLARE(name, "{}"),       GET(bucket_path(name)),
         DELETE(bucket_path(name)), PUT(api_entry(name, "k"), BODY("v")),

@@ -3,11 +3,14 @@
 #include "api.h"
 
 #include "support/clock.h"
+#include "support/parallel.h"
 #include "support/process.h"
 #include "support/raw.h"
 
 #include <dirent.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -126,6 +129,107 @@ static int64_t drip(struct raw *raw, const char *bytes)
     }
     return PATIENCE;
 }
+
+START_TEST(one_address_has_its_share)
+{
+    enum { LIMIT = 8 };
+    struct raw *held[LIMIT];
+    start_own((const char *const[]){"--max-connections-per-address", "8", "--workers", "2", NULL}, 0);
+    for (int i = 0; i < LIMIT; i++) {
+        held[i] = connect_raw();
+        ask(held[i], "/v1/buckets");
+        ck_assert_int_eq(raw_read(held[i], false, PATIENCE)->status, 200);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct raw *more = connect_raw();
+        ask(more, "/v1/buckets");
+        struct answer *answer = raw_read(more, false, PATIENCE);
+        ck_problem(answer, 503, "unavailable");
+        ck_assert_ptr_nonnull(strstr(answer_text(answer, "detail"), "this address"));
+        ck_assert(raw_closes(more, PATIENCE));
+        raw_close(more);
+    }
+    ck_status(GET("/livez"), 200); // what watches over the service comes from somewhere too
+    for (int i = 0; i < LIMIT; i++)
+        raw_close(held[i]);
+    ck_assert(clock_wait(serves_entries, NULL, PATIENCE));
+    end_own();
+}
+END_TEST
+
+enum { LORISES = 2000 };
+
+struct lorises {
+    struct raw *all[LORISES];
+    atomic_bool done;
+    atomic_int served;
+};
+
+// The first thread lets every slow client send one more byte, over and over; the other is a normal client.
+static void drip_or_work(size_t index, void *user)
+{
+    struct lorises *lorises = user;
+    if (index) {
+        struct http_client *client = http_client_new(service_url(api.service));
+        for (; !atomic_load(&lorises->done); atomic_fetch_add(&lorises->served, 1)) {
+            struct answer *put = http(client, "PUT", "/v1/buckets/b/entries/k", BODY("v"));
+            ck_assert_int_eq(put->status / 100, 2);
+            ck_assert_int_eq(http(client, "GET", "/v1/buckets/b/entries/k", NO_BODY)->status, 200);
+        }
+        http_client_free(client);
+        return;
+    }
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < LORISES; i++)
+            raw_send(lorises->all[i], BODY("a"));
+        clock_pause(200);
+    }
+    atomic_store(&lorises->done, true);
+}
+
+START_TEST(two_thousand_slow_clients)
+{
+    static struct lorises lorises;
+    start_own((const char *const[]){"--header-timeout", "3s", NULL}, 0);
+    for (int i = 0; i < LORISES; i++) {
+        lorises.all[i] = connect_raw();
+        raw_text(lorises.all[i], "GET /livez HTTP/1.1\r\nHost: h\r\nX-Slow: ");
+    }
+    parallel_run(2, drip_or_work, &lorises);
+    ck_assert_int_gt(lorises.served, 10);
+    for (int i = 0; i < LORISES; i += 97) {
+        ck_assert(raw_closes(lorises.all[i], PATIENCE));
+    }
+    for (int i = 0; i < LORISES; i++)
+        raw_close(lorises.all[i]);
+    end_own();
+}
+END_TEST
+
+// Bodies that never end fill the memory for bodies, and nothing else.
+START_TEST(bodies_have_a_bound_together)
+{
+    enum { UPLOADS = 12, MIB = 1 << 20 };
+    struct raw *held[UPLOADS];
+    char *piece = malloc(7 * MIB);
+    memset(piece, 'x', 7 * MIB);
+    start_own((const char *const[]){"--max-body-memory", "64m", NULL}, 0);
+    for (int i = 0; i < UPLOADS; i++) {
+        held[i] = connect_raw();
+        raw_text(held[i], "PUT /v1/buckets/b/entries/%d HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", i,
+                 8 * MIB);
+        raw_send(held[i], bytes_make(piece, 7 * MIB));
+    }
+    ck_problem(PUT("/v1/buckets/b/entries/k", bytes_make(piece, 2 * MIB)), 503, "unavailable");
+    ck_status(GET("/v1/buckets"), 200);
+    for (int i = 0; i < UPLOADS; i++)
+        raw_abort(held[i]);
+    ck_assert(clock_wait(serves_entries, NULL, PATIENCE));
+    ck_status(PUT("/v1/buckets/b/entries/large", bytes_make(piece, 7 * MIB)), 201);
+    free(piece);
+    end_own();
+}
+END_TEST
 
 START_TEST(slow_clients_are_cut_off)
 {
@@ -300,6 +404,41 @@ START_TEST(few_descriptors)
 }
 END_TEST
 
+// Whatever a write needs outlives its connection: clients send one, and leave while it waits its turn.
+START_TEST(clients_that_leave_before_their_write)
+{
+    enum { WRITES = 600 };
+    start_own((const char *const[]){"--log-level", "warn", NULL}, 0);
+    ck_assert(serves_entries(NULL));
+    PGconn *holder = database_connect(&api.database);
+    int before = open_descriptors();
+    sql_run(holder, "begin");
+    sql_run(holder, "select holdfast.lock_names(array['held'])");
+    for (int i = 0; i < WRITES; i++) {
+        struct raw *raw = connect_raw();
+        raw_text(raw,
+                 "PUT /v1/buckets/held/entries/%d?persist=true HTTP/1.1\r\nHost: h\r\n"
+                 "Content-Type: text/plain\r\nHoldfast-Meta-Note: n\r\nContent-Length: 1\r\n\r\nv",
+                 i);
+        usleep((useconds_t)(i % 10) * 300); // before, while and after it is read
+        raw_abort(raw);
+    }
+    sql_run(holder, "commit");
+    ck_assert(clock_wait(serves_entries, NULL, PATIENCE));
+    ck_assert(clock_wait(descriptors_are_back, &before, PATIENCE));
+    // What was written was written as it was asked for, and nowhere else.
+    ck_assert_int_eq(
+        sql_number(holder, "select count(*) from holdfast.buckets where name not in ('b', 'held')"), 0);
+    ck_assert_int_eq(sql_number(holder,
+                                "select count(*) from holdfast.entries e join holdfast.buckets b on b.id = "
+                                "e.bucket_id where name = 'held' and (value <> 'v' or content_type <> "
+                                "'text/plain' or metadata <> E'note:n\\n')"),
+                     0);
+    PQfinish(holder);
+    end_own();
+}
+END_TEST
+
 START_TEST(connections_leave_nothing_behind)
 {
     start_own((const char *const[]){"--log-level", "warn", NULL}, 0);
@@ -319,17 +458,82 @@ START_TEST(connections_leave_nothing_behind)
 }
 END_TEST
 
+// The part of a request and the end of the stream reach the service together, which its library takes for the
+// part alone. The time-outs are far longer than the test waits.
+START_TEST(part_of_a_request_and_gone)
+{
+    enum { EACH = 8 };
+    static const char *const parts[] = {
+        "GET /li",
+        "GET /livez HTTP/1.1\r\nHost: h\r\nX: y",
+        "PUT /v1/buckets/b/entries/k HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nhalf",
+        "PUT /v1/buckets/b/entries/k HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
+    };
+    enum { PARTS = sizeof parts / sizeof parts[0] };
+    struct raw *open[PARTS * EACH];
+    start_own(
+        (const char *const[]){"--header-timeout", "1h", "--body-timeout", "1h", "--idle-timeout", "1h", NULL},
+        0);
+    ck_assert(serves_entries(NULL));
+    int before = open_descriptors();
+    for (int i = 0; i < PARTS * EACH; i++) {
+        open[i] = connect_raw();
+        if (i / PARTS % 2) { // half of them were served before
+            ask(open[i], "/livez");
+            ck_status(raw_read(open[i], false, PATIENCE), 200);
+        }
+    }
+    ck_assert_int_eq(kill(service_pid(api.service), SIGSTOP), 0);
+    for (int i = 0; i < PARTS * EACH; i++) {
+        ck_assert(raw_text(open[i], "%s", parts[i % PARTS]));
+        raw_close(open[i]);
+    }
+    ck_assert_int_eq(kill(service_pid(api.service), SIGCONT), 0);
+    ck_assert(clock_wait(descriptors_are_back, &before, PATIENCE));
+    end_own();
+}
+END_TEST
+
+// A whole request is answered although its client has ended its side of the stream long before.
+START_TEST(half_closed_client_that_waits)
+{
+    enum { SIZE = 1 << 20 };
+    start_own(NULL, 0);
+    ck_assert(serves_entries(NULL));
+    PGconn *connection = database_connect(&api.database);
+    sql_run(connection, "begin; lock table holdfast.entries");
+    char *value = calloc(1, SIZE);
+    struct raw *raw = connect_raw();
+    raw_text(raw, "PUT /v1/buckets/b/entries/k HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n", SIZE);
+    raw_send(raw, bytes_make(value, SIZE));
+    raw_shutdown(raw);
+    ck_assert(raw_silent(raw, 600)); // longer than two looks at it
+    sql_run(connection, "commit");
+    ck_status(raw_read(raw, false, PATIENCE), 204);
+    raw_close(raw);
+    free(value);
+    PQfinish(connection);
+    end_own();
+}
+END_TEST
+
 Suite *connections_suite(void)
 {
     const TTest *const tests[] = {
         idle_connections_are_closed,
         full_service_says_so,
+        one_address_has_its_share,
+        two_thousand_slow_clients,
+        bodies_have_a_bound_together,
         slow_clients_are_cut_off,
         steady_uploads_are_not_cut_off,
         readers_that_stop_are_cut_off,
         five_thousand_connections,
         few_descriptors,
+        clients_that_leave_before_their_write,
         connections_leave_nothing_behind,
+        part_of_a_request_and_gone,
+        half_closed_client_that_waits,
         NULL,
     };
     return api_suite_bare("connections", tests);

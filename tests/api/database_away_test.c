@@ -6,6 +6,7 @@
 #include "support/clock.h"
 #include "support/parallel.h"
 #include "support/process.h"
+#include "support/raw.h"
 #include "support/scratch.h"
 
 #include <pthread.h>
@@ -91,8 +92,8 @@ START_TEST(database_away_is_503)
         ck_status(HEAD(path), 503);
         ck_problem(GET("/v1/buckets"), 503, "unavailable");
         ck_problem(DECLARE("b", "{}"), 503, "unavailable");
-        ck_problem(PUT(TEXT("%s?ttl=0s", path), BODY("v")), 400,
-                   "invalid"); // what needs no database is still judged
+        // What needs no database is still judged.
+        ck_problem(PUT(TEXT("%s?nonsense=1", path), BODY("v")), 400, "invalid");
         ck_status(GET("/livez"), 200);
         ck_assert_int_lt(clock_ms() - start, 3000);
     }
@@ -302,6 +303,36 @@ START_TEST(away_costs_little)
 }
 END_TEST
 
+// A request in another thread; what it was answered.
+struct request {
+    pthread_t thread;
+    const char *method;
+    const char *path;
+    const char *value;
+    int status;
+    char kind[40];
+    char tag[40];
+};
+
+static void *send_request(void *user)
+{
+    struct request *request = user;
+    struct http_client *client = http_client_new(service_url(api.service));
+    struct bytes body = request->value ? bytes_of(request->value) : NO_BODY;
+    struct answer *answer = http(client, request->method, request->path, body);
+    const char *tag = answer_header(answer, "ETag");
+    request->status = answer->status;
+    snprintf(request->kind, sizeof request->kind, "%s", answer_kind(answer));
+    snprintf(request->tag, sizeof request->tag, "%s", tag ? tag : "");
+    http_client_free(client);
+    return NULL;
+}
+
+static void start_request(struct request *request)
+{
+    ck_assert_int_eq(pthread_create(&request->thread, NULL, send_request, request), 0);
+}
+
 // --- DB-1 -------------------------------------------------------------------------------------------------
 
 static void set_read_only(bool on)
@@ -334,6 +365,83 @@ START_TEST(read_only_database)
 }
 END_TEST
 
+static bool write_is_possible(void *user)
+{
+    return put_works(user);
+}
+
+static bool somebody_waits(void *user)
+{
+    return sql_number(user, "select count(*) from pg_locks where not granted and database = "
+                            "(select oid from pg_database where datname = current_database())") > 0;
+}
+
+// Makes removals wait for the bucket and then fail as on a server that takes no more writes; gives the
+// definition that undoes it, to be freed.
+static char *make_removals_read_only(PGconn *connection)
+{
+    char *definition =
+        sql_text(connection, "select pg_get_functiondef(oid) from pg_proc where pronamespace = "
+                             "'holdfast'::regnamespace and proname = 'delete_entries'");
+    const char *body = strstr(definition, " LANGUAGE");
+    ck_assert_ptr_nonnull(body);
+    sql_run(connection,
+            "%.*s language plpgsql as $$ begin perform holdfast.lock_names(names); "
+            "raise exception 'no more' using errcode = 'read_only_sql_transaction'; end $$",
+            (int)(body - definition), definition);
+    return definition;
+}
+
+static void hold(PGconn *holder, const char *bucket)
+{
+    sql_run(holder, "begin");
+    sql_run(holder, "select holdfast.lock_names(array['%s'])", bucket);
+}
+
+// DB-1: the connection is left, but not before the write behind the one that was refused has its answer.
+START_TEST(read_only_server_is_left_when_its_calls_have_answered)
+{
+    api.database = database_new(api.postgres, DATABASE_MIGRATED);
+    api.service = service_start(
+        &(struct service_options){.database = api.database.url,
+                                  .flags = (const char *const[]){"--workers", "1", NULL}}); // one connection
+    api.client = http_client_new(service_url(api.service));
+    const char *bucket = api_bucket(), *second = api_bucket();
+    const char *other = api_entry(second, "k");
+    struct request removal = {.method = "DELETE", .path = api_entry(bucket, "k")};
+    ck_status(PUT(removal.path, BODY("v")), 201);
+    PGconn *connection = database_connect(&api.database);
+    PGconn *holder = database_connect(&api.database);
+    char *definition = make_removals_read_only(connection);
+    hold(connection, bucket);
+    hold(holder, second);
+    start_request(&removal);
+    PGconn *observer = database_connect(&api.database);
+    ck_assert(clock_wait(somebody_waits, observer, BACK_MS));
+    struct raw *behind = raw_connect(service_port(api.service));
+    raw_text(behind, "PUT %s HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nw", other);
+    for (int i = 0; i < 3; i++) // when these are answered, that was sent to the database
+        ck_status(GET("/livez"), 200);
+    sql_run(connection, "commit");
+    pthread_join(removal.thread, NULL);
+    ck_assert_int_eq(removal.status, 503);
+    ck_assert_str_eq(removal.kind, "unavailable");
+    sql_run(holder, "commit");
+    struct answer *put = raw_read(behind, false, BACK_MS);
+    ck_assert_ptr_nonnull(put);
+    ck_status(put, 201);
+    sql_run(connection, "%s", definition);
+    ck_assert(clock_wait(write_is_possible, (void *)(uintptr_t)other, BACK_MS));
+    ck_status(DELETE(removal.path), 204);
+    raw_close(behind);
+    free(definition);
+    PQfinish(observer);
+    PQfinish(holder);
+    PQfinish(connection);
+    end_service();
+}
+END_TEST
+
 START_TEST(readyz_follows_the_database)
 {
     api.database = database_new(api.postgres, DATABASE_EMPTY);
@@ -358,36 +466,6 @@ END_TEST
 
 // --- DB-2 -------------------------------------------------------------------------------------------------
 
-// A request in another thread; what it was answered.
-struct request {
-    pthread_t thread;
-    const char *method;
-    const char *path;
-    const char *value;
-    int status;
-    char kind[40];
-    char tag[40];
-};
-
-static void *send_request(void *user)
-{
-    struct request *request = user;
-    struct http_client *client = http_client_new(service_url(api.service));
-    struct bytes body = request->value ? bytes_of(request->value) : NO_BODY;
-    struct answer *answer = http(client, request->method, request->path, body);
-    const char *tag = answer_header(answer, "ETag");
-    request->status = answer->status;
-    snprintf(request->kind, sizeof request->kind, "%s", answer_kind(answer));
-    snprintf(request->tag, sizeof request->tag, "%s", tag ? tag : "");
-    http_client_free(client);
-    return NULL;
-}
-
-static void start_request(struct request *request)
-{
-    ck_assert_int_eq(pthread_create(&request->thread, NULL, send_request, request), 0);
-}
-
 struct stored {
     PGconn *connection;
     const char *value;
@@ -398,11 +476,6 @@ static bool is_stored(void *user)
     struct stored *stored = user;
     return sql_number(stored->connection, "select count(*) from holdfast.entries where value = '%s'",
                       stored->value) == 1;
-}
-
-static bool write_is_possible(void *user)
-{
-    return put_works(user);
 }
 
 START_TEST(cut_after_commit)
@@ -463,12 +536,6 @@ START_TEST(cut_reads_are_sent_again)
     cut_proxy_end(proxy);
 }
 END_TEST
-
-static bool somebody_waits(void *user)
-{
-    return sql_number(user, "select count(*) from pg_locks where not granted and database = "
-                            "(select oid from pg_database where datname = current_database())") > 0;
-}
 
 // A write that waits in the database, with the service through `proxy` or without one (NULL): begins it and
 // returns when it waits, so that what happens next happens to a write that was sent.
@@ -555,6 +622,7 @@ Suite *database_away_suite(void)
         frozen_database,
         away_costs_little,
         read_only_database,
+        read_only_server_is_left_when_its_calls_have_answered,
         readyz_follows_the_database,
         cut_after_commit,
         cut_reads_are_sent_again,

@@ -35,6 +35,12 @@ static const struct call calls[] = {
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
+// Its conditions are about the entry that it writes, which is another one: transfer_test.c has them.
+static bool writes_elsewhere(const struct call *call)
+{
+    return strcmp(call->suffix, "/copy") == 0 || strcmp(call->suffix, "/move") == 0;
+}
+
 static const char *call_name(const struct call *call)
 {
     return TEXT("%s …%s?%s", call->method, call->suffix, call->query);
@@ -97,6 +103,8 @@ static void expect_untouched(const struct call *call, const char *bucket, const 
 START_TEST(stale_precondition_of_every_call_changes_nothing)
 {
     for (int i = 0; i < CALLS; i++) {
+        if (writes_elsewhere(&calls[i]))
+            continue;
         const char *bucket = api_bucket();
         const char *path = api_entry(bucket, "k");
         const char *old = tag_of(put_value(&calls[i], path, ""));
@@ -130,6 +138,8 @@ END_TEST
 START_TEST(precondition_of_every_call_on_an_absent_entry)
 {
     for (int i = 0; i < CALLS; i++) {
+        if (writes_elsewhere(&calls[i]))
+            continue;
         const char *bucket = api_bucket();
         const char *path = api_entry(bucket, "k");
         static const char *const wanted[] = {"If-Match: \"1\"", "If-Match: *", "If-Match: \"x\""};
@@ -178,8 +188,10 @@ END_TEST
 // An entry that was `put` and is gone: by `tag` it conflicts, and each call does what it does to nothing.
 static void expect_absent_to(const struct call *call, const char *path, const char *tag)
 {
-    expect_conflict(send(call, path, TEXT("If-Match: %s", tag)), NULL);
-    expect_conflict(send(call, path, "If-Match: *"), NULL);
+    if (!writes_elsewhere(call)) {
+        expect_conflict(send(call, path, TEXT("If-Match: %s", tag)), NULL);
+        expect_conflict(send(call, path, "If-Match: *"), NULL);
+    }
     struct answer *answer = send(call, path, "If-None-Match: *");
     expect_status(call, answer, call->absent);
     if (strcmp(call->suffix, "/compare-and-set") == 0)
@@ -237,7 +249,8 @@ START_TEST(every_call_is_decided_by_the_databases_clock)
     for (int i = 0; i < CALLS; i++) {
         const char *path = api_entry(api_bucket(), "k");
         put_value(&calls[i], path, "expires_at=2030-01-01T00:00:00.000001Z");
-        expect_status(&calls[i], send(&calls[i], path, "If-Match: *"), calls[i].live);
+        expect_status(&calls[i], send(&calls[i], path, writes_elsewhere(&calls[i]) ? NULL : "If-Match: *"),
+                      calls[i].live);
     }
     database_shift_clock(&api.database, 0);
 }
@@ -420,7 +433,9 @@ START_TEST(every_json_call_refuses_what_is_no_request)
             ck_invalid(http(api.client, calls[i].method, target, bytes_of(bad[j])), "body");
         struct bytes good = bytes_of(calls[i].body);
         const char *twice = TEXT("%.*s,%s", (int)good.size - 1, calls[i].body, calls[i].body + 1);
-        ck_invalid(http(api.client, calls[i].method, target, bytes_of(twice)), "body");
+        struct answer *refused = http(api.client, calls[i].method, target, bytes_of(twice));
+        ck_invalid(refused, "body");
+        ck_assert_ptr_nonnull(strstr(answer_text(refused, "detail"), "a member occurs twice"));
         const char *more = TEXT("%.*s,\"nonsense\":1}", (int)good.size - 1, calls[i].body);
         ck_invalid(http(api.client, calls[i].method, target, bytes_of(more)), "nonsense");
         ck_problem(http(api.client, calls[i].method, target, good, "Content-Type: text/plain"), 415,

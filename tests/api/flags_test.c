@@ -77,6 +77,7 @@ START_TEST(bad_flags_exit_2)
     expect_refusal(RUN("serve", "--body-timeout", "1w"), 2, "body-timeout");
     expect_refusal(RUN("serve", "--database-timeout", ""), 2, "database-timeout");
     expect_refusal(RUN("serve", "--drain", "soon"), 2, "drain");
+    expect_refusal(RUN("serve", "--max-lease-ttl", "99ms"), 2, "max-lease-ttl");
     expect_refusal(RUN("serve", "--log-level", "loud"), 2, "log-level");
     expect_refusal(RUN("serve", "--insecure=maybe"), 2, "insecure");
     expect_refusal(RUN("serve", "--database", ""), 2, "database");
@@ -104,11 +105,11 @@ END_TEST
 
 START_TEST(help_and_version)
 {
-    static const char *const flags[] = {"listen",          "database",        "data",
-                                        "workers",         "no-migrate",      "declared-buckets-only",
-                                        "insecure",        "log-level",       "drain",
-                                        "max-connections", "idle-timeout",    "header-timeout",
-                                        "body-timeout",    "database-timeout"};
+    static const char *const flags[] = {"listen",          "database",         "data",
+                                        "workers",         "no-migrate",       "declared-buckets-only",
+                                        "insecure",        "log-level",        "drain",
+                                        "max-connections", "idle-timeout",     "header-timeout",
+                                        "body-timeout",    "database-timeout", "max-lease-ttl"};
     struct outcome help = RUN("serve", "--help");
     ck_assert_int_eq(help.code, 0);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
@@ -161,6 +162,8 @@ START_TEST(declared_buckets_only)
     ck_problem(PUT("/v1/buckets/b/entries/k", BODY("v")), 404, "not_found");
     ck_problem(PUT("/v1/buckets/b/entries/k", BODY("v"), "If-None-Match: *"), 404, "not_found");
     ck_problem(DELETE("/v1/buckets/b/entries/k"), 404, "not_found");
+    ck_problem(http(api.client, "POST", "/v1/buckets/b/leases/k", BODY("{\"holder\":\"A\",\"ttl\":\"1m\"}")),
+               404, "not_found");
     ck_problem(GET("/v1/buckets/b"), 404, "not_found");
     ck_status(DECLARE("b", "{}"), 201);
     ck_status(PUT("/v1/buckets/b/entries/k", BODY("v")), 201);
@@ -229,6 +232,19 @@ START_TEST(several_workers)
         ck_body(GET("/v1/buckets/b/entries/k"), bytes_of(TEXT("%d", i)));
         http_client_free(client);
     }
+    end_own();
+}
+END_TEST
+
+START_TEST(every_worker_has_memory_for_any_value)
+{
+    enum { LARGEST = 8 << 20 };
+    char *value = malloc(LARGEST);
+    memset(value, 'v', LARGEST);
+    start_own((const char *const[]){"--workers", "10", "--max-body-memory", "64m", NULL}, NULL);
+    ck_status(PUT("/v1/buckets/b/entries/k", bytes_make(value, LARGEST)), 201);
+    ck_body(GET("/v1/buckets/b/entries/k"), bytes_make(value, LARGEST));
+    free(value);
     end_own();
 }
 END_TEST
@@ -397,6 +413,7 @@ Suite *flags_suite(void)
         platform_variables_are_ignored,
         empty_variables_mean_nothing,
         several_workers,
+        every_worker_has_memory_for_any_value,
         log_levels,
         beyond_loopback_needs_insecure,
         bad_addresses_are_refused,

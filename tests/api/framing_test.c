@@ -352,6 +352,112 @@ START_TEST(doubtful_framing_is_refused)
 }
 END_TEST
 
+// Sends the bytes of a request, zero bytes too; a problem of this kind and with this limit (0 for none) must
+// come, and the connection close.
+static void expect_problem(struct bytes request, int status, const char *kind, int64_t limit)
+{
+    struct raw *raw = connect_raw();
+    raw_send(raw, request);
+    struct answer *refused = read_reply(raw, false);
+    ck_over_limit(refused, status, kind, limit);
+    ck_assert(raw_closes(raw, PATIENCE));
+    raw_close(raw);
+}
+
+// The library hands over C strings, so a zero byte would end a key or a value early.
+START_TEST(zero_bytes_are_refused)
+{
+    const char *path = api_entry(api_bucket(), "k");
+    ck_status(PUT(path, BODY("v")), 201);
+    static const struct {
+        size_t size;
+        const char *target; // after the path
+        const char *rest;
+    } rows[] = {
+#define ROW(target, rest) {sizeof(rest) - 1, target, rest}
+        ROW("", "\0 HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("", "\0l HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("", "\0?under=a HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("?under=", "\0 HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("?under=a", "\0b HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("?under=a", "\0&ttl=1s HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("?under", "\0=a HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("?", "\0under=a HTTP/1.1\r\nHost: h\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\0\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\0i\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\nContent-Type: text\0/plain\r\nX: y\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\nIf-Match: \0\"1\"\r\nX: y\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\nX: y\0z\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\nX:\0\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\n\0X: y\r\n\r\n"), // would end the section
+        ROW("", " HTTP/1.1\r\nHost: h\r\n\0\r\n\r\n"),
+        ROW("", " HTTP/1.1\r\nHost: h\r\nX: a\r\n b\0c\r\n\r\n"),
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *head = TEXT("GET %s%s", path, rows[i].target);
+        char request[512];
+        memcpy(request, head, strlen(head));
+        memcpy(request + strlen(head), rows[i].rest, rows[i].size);
+        expect_problem(bytes_make(request, strlen(head) + rows[i].size), 400, "invalid", 0);
+    }
+    expect_problem(BODY("GET\0X /livez HTTP/1.1\r\nHost: h\r\n\r\n"), 400, "invalid", 0);
+    ck_body(GET(path), BODY("v"));
+}
+END_TEST
+
+// A folded line comes from the library as a part of the name before it.
+START_TEST(folded_headers_are_refused)
+{
+    const char *path = api_entry(api_bucket(), "k");
+    static const char *const headers[] = {
+        "Holdfast-Meta-A: one\r\n two\r\n",   "Holdfast-Meta-A: one\r\n\ttwo\r\nX: y\r\n",
+        "If-None-Match:\r\n *\r\n",           "X: y\r\n \r\n",
+        "Content-Type: text/\r\n  plain\r\n", ": nameless\r\n",
+    };
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        expect_problem(
+            bytes_of(TEXT("PUT %s HTTP/1.1\r\nHost: h\r\n%sContent-Length: 1\r\n\r\nv", path, headers[i])),
+            400, "invalid", 0);
+    ck_status(GET(path), 404);
+}
+END_TEST
+
+// Lines may end in a lone LF, and values have white space around them.
+START_TEST(loose_lines_are_read)
+{
+    const char *path = api_entry(api_bucket(), "k");
+    struct raw *raw = connect_raw();
+    raw_text(raw, "PUT %s HTTP/1.1\nHost:h\nHoldfast-Meta-A:  \t one \t \nX:\nContent-Length: 1\n\nv", path);
+    ck_status(read_reply(raw, false), 201);
+    raw_text(raw, "\r\n\r\nGET %s? HTTP/1.1\r\nX:  \r\nHost: h\n\r\n", path);
+    ck_header(read_reply(raw, false), "Holdfast-Meta-A", "one");
+    raw_text(raw, "GET %s?& HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    ck_status(read_reply(raw, false), 200);
+    raw_text(raw, "GET /livez HTTP/1.0\r\n\r\n");
+    ck_status(read_reply(raw, false), 200);
+    raw_close(raw);
+}
+END_TEST
+
+START_TEST(bare_spaces_and_a_missing_host_are_400)
+{
+    const char *path = api_entry(api_bucket(), "k");
+    ck_status(PUT(path, BODY("v")), 201);
+    const char *requests[] = {
+        TEXT("GET %s HTTP/1.1\r\n\r\n", path),
+        TEXT("GET %s HTTP/1.1\r\nX-Host: h\r\n\r\n", path),
+        TEXT("GET %s l HTTP/1.1\r\nHost: h\r\n\r\n", path),
+        TEXT("GET %s?under=a b HTTP/1.1\r\nHost: h\r\n\r\n", path),
+        TEXT("GET %s HTTP/1.1 HTTP/1.1\r\nHost: h\r\n\r\n", path),
+        TEXT("GET  %s HTTP/1.1\r\nHost: h\r\n\r\n", path),
+        TEXT("GET %s  HTTP/1.1\r\nHost: h\r\n\r\n", path),
+    };
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        expect_problem(bytes_of(requests[i]), 400, "invalid", 0);
+}
+END_TEST
+
 START_TEST(what_is_not_http_is_refused)
 {
     const char *path = api_entry(api_bucket(), "k");
@@ -464,27 +570,48 @@ START_TEST(long_request_lines)
     ck_assert(raw_closes(raw, PATIENCE));
     raw_close(raw);
     name[10000] = 0;
-    ck_problem(GET(api_entry(bucket, name)), 400, "invalid");
+    ck_problem(GET(api_entry(bucket, name)), 413, "too_large");
     free(name);
 }
 END_TEST
 
-// So many query parameters that the library's memory does not hold them: answered or closed, and nobody else
-// waits.
+enum { PARAMETERS = 128 };
+
+static void expect_too_many_parameters(const char *target)
+{
+    expect_problem(bytes_of(TEXT("GET %s HTTP/1.1\r\nHost: h\r\n\r\n", target)), 431, "headers_too_large",
+                   PARAMETERS);
+}
+
+// The library's memory does not hold them all, and it would hang or close without a word.
 START_TEST(many_query_parameters)
 {
+    enum { LONGEST = 15000 };
     const char *path = api_entry(api_bucket(), "k");
-    const char *query = "?a=b";
-    for (int i = 0; i < 200; i++)
+    const char *query = "?under=0";
+    for (int i = 1; i < PARAMETERS; i++)
         query = TEXT("%s&under=%d", query, i);
-    ck_problem(GET(TEXT("%s%s", path, query)), 400, "invalid");
-    char *run = malloc(4001);
-    memset(run, '&', 4000);
-    run[4000] = 0;
-    struct raw *raw = connect_raw();
-    raw_text(raw, "GET %s?%s HTTP/1.1\r\nHost: h\r\n\r\n", path, run);
-    ck_status(GET("/livez"), 200);
-    raw_close(raw);
+    ck_over_limit(GET(TEXT("%s%s", path, query)), 413, "too_large", 64);
+    expect_too_many_parameters(TEXT("%s%s&under=x", path, query));
+    char *run = malloc(LONGEST + 1);
+    static const int counts[] = {PARAMETERS, 200, 300, 1000, 4000, 10000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        memset(run, '&', LONGEST);
+        run[counts[i]] = 0;
+        expect_too_many_parameters(TEXT("%s?%s", path, run));
+    }
+    // Long ones: whatever fits is answered, and the rest is refused.
+    for (int size = 9000; size <= LONGEST; size += 500) {
+        memset(run, 'x', LONGEST);
+        for (int i = 1; i < PARAMETERS; i++)
+            run[i * size / PARAMETERS] = '&';
+        run[size] = 0;
+        struct raw *raw = connect_raw();
+        raw_text(raw, "GET %s?%s HTTP/1.1\r\nHost: h\r\n\r\n", path, run);
+        struct answer *refused = read_reply(raw, false);
+        ck_reply(refused, refused->status == 400 || refused->status == 431);
+        raw_close(raw);
+    }
     free(run);
 }
 END_TEST
@@ -630,6 +757,10 @@ Suite *framing_suite(void)
         endless_body_is_cut_off,
         doubtful_framing_is_refused,
         what_is_not_http_is_refused,
+        zero_bytes_are_refused,
+        folded_headers_are_refused,
+        loose_lines_are_read,
+        bare_spaces_and_a_missing_host_are_400,
         repeated_header_is_400,
         header_section_limits,
         long_request_lines,

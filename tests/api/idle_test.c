@@ -64,8 +64,13 @@ START_TEST(reads_renew_the_idle_term)
         const char *header = i == 2 ? TEXT("If-None-Match: %s", tag_of(GET(path))) : "Accept: */*";
         int64_t now = START + 12 * SECOND;
         set_clock(now);
-        ck_status(http(api.client, methods[i], path, NO_BODY, header), i == 2 ? 304 : 200);
+        struct answer *read = http(api.client, methods[i], path, NO_BODY, header);
+        ck_status(read, i == 2 ? 304 : 200);
+        ck_header(read, "Holdfast-Expires-At", "2030-01-01T00:00:42.000000Z");
         expect_row(connection, path, now + 30 * SECOND);
+        set_clock(now + SECOND); // a thirtieth later it is not written, and not told
+        ck_header(http(api.client, methods[i], path, NO_BODY, header), "Holdfast-Expires-At",
+                  "2030-01-01T00:00:42.000000Z");
         set_clock(START + 41 * SECOND);
         ck_body(GET(path), BODY("v"));
         set_clock(START + 120 * SECOND);
@@ -120,6 +125,8 @@ START_TEST(late_read_of_a_large_value)
     struct answer *got = GET(path);
     ck_header(got, "Holdfast-Expires-At", "2030-01-01T00:00:59.000001Z");
     ck_body(got, bytes_make(bytes, size));
+    set_clock(START + 39 * SECOND);
+    ck_header(GET(path), "Holdfast-Expires-At", "2030-01-01T00:01:09.000000Z");
     free(bytes);
     database_shift_clock(&api.database, 0);
 }

@@ -2,6 +2,7 @@
 // them. Check's CK_RUN_CASE picks a case, CK_FORK=no keeps one process.
 #include "api.h"
 
+#include "support/document.h"
 #include "support/failure.h"
 
 #include <stdio.h>
@@ -59,6 +60,7 @@ static int list_suites(void)
 
 static int run_suites(int argc, char **argv)
 {
+    document_load();
     api.postgres = postgres_new(NULL);
     SRunner *runner = srunner_create(NULL);
     for (size_t i = 0; i < SUITES; i++)

@@ -218,6 +218,55 @@ START_TEST(changed_functions_are_replaced)
 }
 END_TEST
 
+// What CREATE OR REPLACE refuses: another result, other names of arguments, a default that is no more.
+START_TEST(functions_with_another_result_are_replaced)
+{
+    struct database database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&database);
+    sql_run(connection, "drop function holdfast.now(), holdfast.schema_version(), holdfast.draw_revision(), "
+                        "holdfast.lock_names(text[])");
+    sql_run(connection, "create function holdfast.now() returns integer language sql as 'select 1'");
+    sql_run(connection, "create function holdfast.schema_version() returns table (a text, b text) "
+                        "language sql as 'select null, null'");
+    sql_run(connection, "create procedure holdfast.draw_revision() language sql as 'select 1'");
+    sql_run(connection, "create function holdfast.lock_names(other text[] default null) returns boolean "
+                        "language sql as 'select true'");
+    sql_run(connection, "update holdfast.function_files set checksum = 'older'");
+    migrates(&database);
+    ck_assert_int_gt(sql_number(connection, "select extract(epoch from holdfast.now())::bigint"), 0);
+    ck_assert_int_gt(sql_number(connection, "select holdfast.schema_version()"), 0);
+    ck_assert_int_gt(sql_number(connection, "select holdfast.lift_revision()"), 0);
+    ck_assert_int_gt(sql_number(connection, "select holdfast.draw_revision()"), 0);
+    ck_assert_int_eq(sql_number(connection, "select holdfast.lock_names(names => '{a}')::integer"), 1);
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
+// Of the same arguments and result a function stays the object it is; one that no file defines, or that has
+// other arguments, is for replicas of another version.
+START_TEST(functions_that_can_stay_keep_their_grants)
+{
+    struct database database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&database);
+    sql_run(connection, "revoke execute on function holdfast.now() from public");
+    sql_run(connection, "create function holdfast.now(other integer) returns integer language sql as "
+                        "'select $1'");
+    sql_run(connection, "create function holdfast.of_another_version() returns integer language sql as "
+                        "'select 7'");
+    sql_run(connection, "create view public.uses as select holdfast.now() as at");
+    sql_run(connection, "update holdfast.function_files set checksum = 'older'");
+    migrates(&database);
+    ck_assert_int_eq(sql_number(connection, "select holdfast.of_another_version() + holdfast.now(1)"), 8);
+    ck_assert_int_eq(sql_number(connection, "select count(*) from pg_proc where proacl is not null and "
+                                            "oid = 'holdfast.now()'::regprocedure"),
+                     1);
+    ck_assert_int_eq(sql_number(connection, "select count(*) from pg_proc where proname like '%%~'"), 0);
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
 // A function may move from one file to another; the file that is no more must not count as applied when it
 // comes back.
 START_TEST(functions_of_another_binary_are_replaced)
@@ -293,6 +342,8 @@ Suite *migrate_suite(void)
         newer_database_is_refused,
         service_refuses_a_newer_database,
         changed_functions_are_replaced,
+        functions_with_another_result_are_replaced,
+        functions_that_can_stay_keep_their_grants,
         functions_of_another_binary_are_replaced,
         failed_migration_leaves_nothing,
         database_of_another_encoding_is_refused,

@@ -354,7 +354,7 @@ START_TEST(writes_to_a_bucket_that_is_dropped_meanwhile)
 }
 END_TEST
 
-// A reader never waits for a writer, nor a writer of one bucket for one of another.
+// A reader never waits for a writer, nor a writer of one bucket for one of another on another replica.
 START_TEST(a_held_bucket_holds_nobody_else)
 {
     const char *bucket = api_bucket();

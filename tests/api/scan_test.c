@@ -537,6 +537,82 @@ START_TEST(scan_while_keys_come_and_go)
 }
 END_TEST
 
+// --- branches and metadata --------------------------------------------------------------------------------
+
+static void put_under(const char *bucket, const char *entry)
+{
+    ck_status(
+        PUT(api_entry(bucket, entry), BODY("v"), "Holdfast-Meta-By: ann", "Holdfast-Meta-note: a: \"b\""),
+        201);
+}
+
+START_TEST(scan_below_gives_every_branch)
+{
+    const char *bucket = api_bucket(), *cursor;
+    static const char *const entries[] = {"z",           "k?under=b&under=c", "k?under=b",
+                                          "a?under=%FF", "k?under=ba",        "k?under=a"};
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++)
+        put_under(bucket, entries[i]);
+    struct answer *all = GET(list_of(bucket, "below=true"));
+    ck_reply(all, json_array_size(json_object_get(all->json, "entries")) == 6);
+    ck_reply(all, json_is_null(json_object_get(all->json, "cursor")));
+    expect_keys(GET(list_of(bucket, "below=true&under=b")), "k k");
+    expect_keys(GET(list_of(bucket, "below=true&under=b&under=c")), "k");
+    expect_keys(GET(list_of(bucket, "below=false")), "z");
+    // Pages fit together over branches, and a cursor of one list is none of the other.
+    const char *seen = "";
+    const char *query = "below=true&limit=2";
+    do {
+        struct answer *page = GET(list_of(bucket, query));
+        ck_status(page, 200);
+        size_t i;
+        json_t *entry;
+        json_array_foreach(json_object_get(page->json, "entries"), i, entry) seen = TEXT(
+            "%s %s%zu", seen, entry_text(entry, "key"), json_array_size(json_object_get(entry, "under")));
+        cursor = answer_text(page, "cursor");
+        if (cursor) {
+            ck_invalid(GET(list_of(bucket, TEXT("cursor=%s", cursor))), "cursor");
+            query = TEXT("below=true&limit=2&cursor=%s", cursor);
+        }
+    } while (cursor);
+    ck_assert_str_eq(seen, " z0 k1 k1 k2 k1 a1");
+    static const char *const bounds[] = {"prefix", "start", "end", "contains"};
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++)
+        ck_invalid(GET(list_of(bucket, TEXT("below=true&%s=a", bounds[i]))), "below");
+    ck_invalid(GET(list_of(bucket, "below=1")), "below");
+    // Through forks too.
+    ck_status(http(api.client, "PUT", TEXT("/v1/forks/%s", bucket), BODY("{\"kind\":\"severed\"}"),
+                   "Content-Type: application/json"),
+              201);
+    put_under(bucket, TEXT("new?under=b&fork=%s", bucket));
+    expect_keys(GET(list_of(bucket, TEXT("below=true&under=b&fork=%s", bucket))), "k new k");
+}
+END_TEST
+
+START_TEST(scan_shows_metadata_when_asked)
+{
+    const char *bucket = api_bucket();
+    put_under(bucket, "a");
+    ck_status(PUT(api_entry(bucket, "b"), BODY("v")), 201);
+    struct answer *list = GET(list_of(bucket, "metadata=true&values=false"));
+    json_t *entries = json_object_get(list->json, "entries");
+    json_t *metadata = json_object_get(json_array_get(entries, 0), "metadata");
+    ck_assert_str_eq(entry_text(metadata, "by"), "ann");
+    ck_assert_str_eq(entry_text(metadata, "note"), "a: \"b\"");
+    ck_reply(list, json_object_size(metadata) == 2);
+    ck_reply(list, json_object_size(json_object_get(json_array_get(entries, 1), "metadata")) == 0);
+    list = GET(list_of(bucket, ""));
+    ck_reply(list, !json_object_get(json_array_get(json_object_get(list->json, "entries"), 0), "metadata"));
+    ck_invalid(GET(list_of(bucket, "metadata=yes")), "metadata");
+    ck_status(http(api.client, "PUT", TEXT("/v1/forks/%s", bucket), BODY("{\"kind\":\"continuous\"}"),
+                   "Content-Type: application/json"),
+              201);
+    list = GET(list_of(bucket, TEXT("metadata=true&fork=%s", bucket)));
+    metadata = json_object_get(json_array_get(json_object_get(list->json, "entries"), 0), "metadata");
+    ck_assert_str_eq(entry_text(metadata, "by"), "ann");
+}
+END_TEST
+
 Suite *scan_suite(void)
 {
     const TTest *const tests[] = {
@@ -555,6 +631,8 @@ Suite *scan_suite(void)
         cursor_that_is_forged_is_400,
         cursor_of_entries_stays_good_across_writes,
         page_has_4_mib_of_values,
+        scan_below_gives_every_branch,
+        scan_shows_metadata_when_asked,
         scan_while_keys_come_and_go,
         NULL,
     };

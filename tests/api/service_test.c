@@ -33,6 +33,13 @@ static bool allows(const struct answer *answer, const char *method)
     return false;
 }
 
+START_TEST(metrics_are_told_only_when_asked_for)
+{
+    ck_problem(GET("/metrics"), 404, "not_found");
+    ck_status(HEAD("/metrics"), 404);
+}
+END_TEST
+
 START_TEST(other_method_is_405_with_allow)
 {
     const struct {
@@ -41,11 +48,11 @@ START_TEST(other_method_is_405_with_allow)
         const char *refused;
     } rows[] = {
         {api_entry("b", "k"), "GET HEAD PUT DELETE", "POST OPTIONS TRACE PROPFIND get put Get"},
-        {"/v1/buckets/b", "GET PUT DELETE", "POST PATCH"},
-        {"/v1/buckets", "GET", "PUT DELETE POST"},
+        {"/v1/buckets/b", "GET HEAD PUT DELETE", "POST PATCH"},
+        {"/v1/buckets", "GET HEAD", "PUT DELETE POST"},
         {"/livez", "GET HEAD", "POST PUT DELETE"},
         {"/readyz", "GET HEAD", "POST PUT"},
-        {"/openapi.json", "GET", "POST"},
+        {"/openapi.json", "GET HEAD", "POST"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char methods[100], *rest = NULL;
@@ -60,6 +67,37 @@ START_TEST(other_method_is_405_with_allow)
             ck_reply(answer, !allows(answer, method));
         }
     }
+}
+END_TEST
+
+// The same status and headers as GET, and the length of the body that it would have.
+START_TEST(head_is_answered_wherever_get_is)
+{
+    const char *bucket = api_bucket();
+    ck_status(PUT(api_entry(bucket, "k"), BODY("value")), 201);
+    const char *const paths[] = {
+        "/v1/buckets?prefix=test",
+        TEXT("/v1/buckets/%s", bucket),
+        TEXT("/v1/buckets/%s/entries", bucket),
+        TEXT("/v1/buckets/%s/entries?limit=0", bucket),
+        api_entry(bucket, "k"),
+        api_entry(bucket, "absent"),
+        "/v1/buckets/nowhere",
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/openapi.yaml",
+    };
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        struct answer *get = GET(paths[i]);
+        struct answer *head = HEAD(paths[i]);
+        ck_status(head, get->status);
+        ck_header(head, "Content-Type", answer_need(get, "Content-Type"));
+        ck_header(head, "Content-Length", TEXT("%zu", get->body.size));
+        ck_header(head, "ETag", answer_header(get, "ETag"));
+        ck_assert_uint_eq(head->body.size, 0);
+    }
+    ck_status(GET(paths[0]), 200); // the connection is still good
 }
 END_TEST
 
@@ -293,7 +331,9 @@ Suite *service_suite(void)
 {
     const TTest *const tests[] = {
         unknown_path_is_404,
+        metrics_are_told_only_when_asked_for,
         other_method_is_405_with_allow,
+        head_is_answered_wherever_get_is,
         problem_has_every_member,
         invalid_names_the_parameter,
         problems_quote_what_they_name,

@@ -2,6 +2,7 @@
 #include "entry_steps.h"
 
 #include "support/clock.h"
+#include "support/raw.h"
 
 enum { MANY = 20000, FREED_MS = 60 * 1000 };
 
@@ -190,13 +191,52 @@ START_TEST(sweeper_that_waits_holds_no_rows)
 }
 END_TEST
 
+static bool writer_waits(void *user)
+{
+    return sql_number(user, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' "
+                            "and datname = current_database()") > 0;
+}
+
+// An expired entry was none, also when its row goes while the put waits for it.
+START_TEST(put_meets_a_row_that_is_being_freed)
+{
+    PGconn *holder = hold_sweeper(), *observer = database_connect(&api.database);
+    PGconn *freeing = database_connect(&api.database);
+    const char *bucket = bucket_of_type("any"), *path = api_entry(bucket, "k");
+    ck_status(PUT(path, BODY("v")), 201);
+    expire_in(observer, bucket, -120);
+    sql_run(freeing, "begin");
+    sql_run(
+        freeing,
+        "delete from holdfast.entries e using holdfast.buckets b where b.id = e.bucket_id and b.name = '%s'",
+        bucket);
+    struct raw *raw = raw_connect(service_port(api.service));
+    ck_assert(raw_text(raw, "PUT %s HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nw", path));
+    ck_assert_msg(clock_wait(writer_waits, observer, 10 * 1000), "the put does not wait for the row");
+    sql_run(freeing, "commit");
+    struct answer *answer = raw_read(raw, false, 10 * 1000);
+    ck_assert_ptr_nonnull(answer);
+    ck_status(answer, 201);
+    ck_body(GET(path), BODY("w"));
+    raw_close(raw);
+    PQfinish(freeing);
+    PQfinish(observer);
+    PQfinish(holder);
+}
+END_TEST
+
 Suite *sweeper_suite(void)
 {
     const TTest *const tests[] = {
-        expired_rows_are_freed,           expired_entries_of_puts_are_freed,
-        prolonged_entries_stay,           rows_of_a_dropped_bucket_are_freed,
-        one_replica_sweeps_at_a_time,     sweeper_passes_over_rows_that_are_held,
-        sweeper_that_waits_holds_no_rows, NULL,
+        expired_rows_are_freed,
+        expired_entries_of_puts_are_freed,
+        prolonged_entries_stay,
+        rows_of_a_dropped_bucket_are_freed,
+        one_replica_sweeps_at_a_time,
+        sweeper_passes_over_rows_that_are_held,
+        sweeper_that_waits_holds_no_rows,
+        put_meets_a_row_that_is_being_freed,
+        NULL,
     };
     return api_suite_of_two("sweeper", tests);
 }

@@ -1,6 +1,7 @@
 // copy and move: one transaction, with everything that belongs to the entry, over whatever is there.
 #include "entry_steps.h"
 
+#include "support/clock.h"
 #include "support/parallel.h"
 
 #include <stdatomic.h>
@@ -127,6 +128,95 @@ START_TEST(transfer_replaces_what_is_there)
                   NULL); // the source's expiry counts: it has none
         ck_header(GET(there), "Holdfast-Expires-At", NULL);
     }
+}
+END_TEST
+
+// Conditions are about the entry that is written.
+START_TEST(transfer_is_conditional_on_the_target)
+{
+    for (enum way way = COPY; way <= MOVE; way++) {
+        const char *bucket = api_bucket(), *other = api_bucket();
+        const char *path = api_entry(bucket, "k"), *there = api_entry(other, "k");
+        const char *to = TEXT("{\"to_bucket\":\"%s\"}", other);
+        const char *from = transfer_of(path, way);
+        struct answer *put = put_whole(path);
+        static const char *const wanted[] = {"If-Match: *", "If-Match: \"1\"", "If-Match: \"x\""};
+        for (size_t i = 0; i < 3; i++)
+            expect_conflict(POST(from, bytes_of(to), wanted[i]), NULL);
+        expect_conflict(POST(from, bytes_of(to), if_match_of(put)), NULL); // that is the source's
+        ck_status(GET(TEXT("/v1/buckets/%s", other)), 404); // a failed condition declares nothing
+        struct answer *done = POST(from, bytes_of(to), "If-None-Match: *");
+        expect_whole(there, put, done);
+        put = put_whole(path);
+        const char *tag = tag_of(done);
+        const char *failing[] = {
+            "If-None-Match: *",
+            TEXT("If-None-Match: W/%s", tag),
+            TEXT("If-Match: W/%s", tag),
+            if_match_of(put),
+        };
+        for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++)
+            expect_conflict(POST(from, bytes_of(to), failing[i]), tag);
+        ck_header(GET(path), "ETag", tag_of(put));
+        ck_header(GET(there), "ETag", tag);
+        done = POST(from, bytes_of(to), TEXT("If-Match: %s", tag), TEXT("If-None-Match: %s", tag_of(put)));
+        expect_whole(there, put, done);
+        // Without a source there is nothing to judge.
+        ck_status(DELETE(path), way == MOVE ? 404 : 204);
+        ck_problem(POST(from, bytes_of(to), "If-None-Match: *"), 404, "not_found");
+        ck_problem(POST(from, bytes_of(to), "If-Match: \"1\""), 404, "not_found");
+    }
+}
+END_TEST
+
+START_TEST(transfer_takes_an_expired_target_for_absent)
+{
+    database_stop_clock(&api.database, START);
+    for (enum way way = COPY; way <= MOVE; way++) {
+        const char *bucket = api_bucket();
+        const char *path = api_entry(bucket, "k"), *there = api_entry(bucket, "there");
+        ck_status(PUT(path, BODY("v")), 201);
+        struct answer *old = PUT(TEXT("%s?expires_at=2030-01-01T00:00:10Z", there), BODY("old"));
+        const char *from = transfer_of(path, way);
+        expect_conflict(POST(from, BODY("{\"to_key\":\"there\"}"), "If-None-Match: *"), tag_of(old));
+        database_stop_clock(&api.database, START + 10 * SECOND);
+        expect_conflict(POST(from, BODY("{\"to_key\":\"there\"}"), if_match_of(old)), NULL);
+        ck_status(POST(from, BODY("{\"to_key\":\"there\"}"), "If-None-Match: *"), 200);
+        database_stop_clock(&api.database, START);
+    }
+    database_shift_clock(&api.database, 0);
+}
+END_TEST
+
+enum { CREATORS = 24 };
+
+struct creation {
+    const char *bucket;
+    atomic_int made, refused;
+};
+
+static void create_by_copy(size_t index, void *user)
+{
+    struct creation *creation = user;
+    struct http_client *client = http_client_new(replica_url(index));
+    struct answer *answer =
+        http(client, "POST", TEXT("/v1/buckets/%s/entries/from-%zu/copy", creation->bucket, index),
+             BODY("{\"to_key\":\"one\"}"), "If-None-Match: *");
+    atomic_fetch_add(answer->status == 200 ? &creation->made : &creation->refused, 1);
+    if (answer->status != 200)
+        ck_status(answer, 412);
+    http_client_free(client);
+}
+
+// CAS-2
+START_TEST(one_creator_by_copy_wins)
+{
+    struct creation creation = {.bucket = api_bucket()};
+    for (size_t i = 0; i < CREATORS; i++)
+        ck_status(PUT(api_entry(creation.bucket, TEXT("from-%zu", i)), BODY("v")), 201);
+    parallel_run(CREATORS, create_by_copy, &creation);
+    ck_assert_int_eq(creation.made, 1);
+    ck_assert_int_eq(creation.refused, CREATORS - 1);
 }
 END_TEST
 
@@ -296,12 +386,18 @@ START_TEST(transfer_refuses_what_is_no_place)
         {"{\"to_under\":[5]}", "to_under"},
         {"{\"to_under\":[{\"base64\":\"YQ==\",\"more\":1}]}", "to_under"},
         {"{\"to_under\":[\"\"]}", "under"},
-        {TEXT("{\"to_key\":\"%.1025s\"}", long_key), "key"},
-        {TEXT("{\"to_under\":[\"%.1023s\"]}", long_key), "key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (enum way way = COPY; way <= MOVE; way++)
             ck_invalid(transfer(way, path, rows[i][0]), rows[i][1]);
+    const char *long_paths[] = {TEXT("{\"to_key\":\"%.1025s\"}", long_key),
+                                TEXT("{\"to_under\":[\"%.1023s\"]}", long_key)};
+    for (size_t i = 0; i < 2; i++)
+        for (enum way way = COPY; way <= MOVE; way++) {
+            struct answer *over = transfer(way, path, long_paths[i]);
+            ck_over_limit(over, 413, "too_large", 1024);
+            ck_refused_for(over, "too_large", "key");
+        }
     expect_source(COPY, path, put);
     expect_keys(GET(TEXT("/v1/buckets/%s/entries", bucket)), "k");
     ck_status(transfer(COPY, path, TEXT("{\"to_key\":\"%.1024s\"}", long_key)), 200);
@@ -399,6 +495,32 @@ START_TEST(moves_in_all_directions_lose_nothing)
 }
 END_TEST
 
+// A source that is another one each time its value was checked for the target's type, which the database is
+// made to say here.
+START_TEST(transfer_of_a_source_that_never_rests_gives_up)
+{
+    const char *bucket = api_bucket();
+    const char *path = api_entry(bucket, "k");
+    ck_status(PUT(path, BODY("1")), 201);
+    PGconn *connection = database_connect(&api.database);
+    char *definition =
+        sql_text(connection, "select pg_get_functiondef(oid) from pg_proc where pronamespace = "
+                             "'holdfast'::regnamespace and proname = 'copy_entry'");
+    const char *body = strstr(definition, "AS $function$");
+    ck_assert_ptr_nonnull(body);
+    sql_run(connection, "%.*s as 'select 5::smallint, 1::bigint, ''json'', null::timestamptz, null::integer'",
+            (int)(body - definition), definition);
+    struct answer *refused = transfer(COPY, path, "{\"to_key\":\"other\"}");
+    sql_run(connection, "%s", definition);
+    ck_problem(refused, 503, "unavailable");
+    ck_header(refused, "Retry-After", "1");
+    ck_status(GET(api_entry(bucket, "other")), 404);
+    ck_status(transfer(COPY, path, "{\"to_key\":\"other\"}"), 200);
+    free(definition);
+    PQfinish(connection);
+}
+END_TEST
+
 Suite *transfer_suite(void)
 {
     const TTest *const tests[] = {
@@ -406,6 +528,9 @@ Suite *transfer_suite(void)
         transfer_to_keys_of_any_bytes,
         transfer_onto_itself_writes_a_new_version,
         transfer_replaces_what_is_there,
+        transfer_is_conditional_on_the_target,
+        transfer_takes_an_expired_target_for_absent,
+        one_creator_by_copy_wins,
         transfer_between_buckets_of_types,
         transfer_over_a_key_of_another_type_that_does_not_fit,
         transfer_keeps_to_the_targets_size,
@@ -414,6 +539,7 @@ Suite *transfer_suite(void)
         transfer_keeps_the_idle_term,
         transfer_refuses_what_is_no_place,
         transfer_refuses_names_of_another_kind,
+        transfer_of_a_source_that_never_rests_gives_up,
         one_mover_wins,
         moves_in_all_directions_lose_nothing,
         NULL,

@@ -27,9 +27,11 @@ enum {
 struct connection {
     int socket;
     bool waiting;
+    bool second;    // for the reply to the request that follows the first
     uint32_t index; // of the key asked for
-    uint64_t sent;  // nanoseconds
-    char *held;     // the first part of a reply that came in pieces
+    char answer[ANSWER_DIGITS];
+    uint64_t sent; // nanoseconds
+    char *held;    // the first part of a reply that came in pieces
     size_t held_size;
 };
 
@@ -75,8 +77,14 @@ static uint32_t random_below(struct load *load, uint32_t limit)
 }
 
 // The index of the next key. False when every key has had its turn.
-static bool key_next(struct load *load, uint32_t *index)
+static bool key_next(struct load *load, const struct connection *connection, uint32_t *index)
 {
+    if (load->plan.apart) {
+        unsigned connections = load->plan.connections;
+        uint32_t own = (uint32_t)(connection - load->connections);
+        *index = load->plan.first + own + connections * random_below(load, load->plan.keys / connections);
+        return true;
+    }
     if (!load->plan.each_key) {
         *index = load->plan.first + random_below(load, load->plan.keys);
         return true;
@@ -85,22 +93,33 @@ static bool key_next(struct load *load, uint32_t *index)
     return load->next++ < load->plan.keys;
 }
 
-static void request_send(struct load *load, struct connection *connection, uint64_t now)
+static void key_fill(struct load *load, const struct connection *connection, struct key *key)
 {
-    struct template *request = &load->plan.request;
+    key_write(key, connection->index, load->plan.base64);
+    memcpy(key->answer, connection->answer, ANSWER_DIGITS);
+}
+
+static void template_send(struct load *load, struct connection *connection, struct template *request)
+{
     struct key key;
-    if ((!load->plan.each_key && now >= load->end) || !key_next(load, &connection->index))
-        return;
-    key_write(&key, connection->index, load->plan.base64);
+    key_fill(load, connection, &key);
     template_fill(request, &key);
     ssize_t sent = send(connection->socket, request->text, request->size, MSG_NOSIGNAL);
     if (sent < 0)
         void_run("sending failed: %s", strerror(errno));
     if ((size_t)sent != request->size)
         void_run("the request does not fit the socket's buffer");
-    connection->sent = now;
     connection->waiting = true;
     load->waiting++;
+}
+
+static void request_send(struct load *load, struct connection *connection, uint64_t now)
+{
+    if ((!load->plan.each_key && now >= load->end) || !key_next(load, connection, &connection->index))
+        return;
+    connection->sent = now;
+    connection->second = false;
+    template_send(load, connection, &load->plan.request);
 }
 
 static bool status_expected(const struct plan *plan, int status)
@@ -121,23 +140,26 @@ static void body_print(const struct reply *reply)
 static void reply_check(struct load *load, const struct connection *connection, const struct reply *reply)
 {
     struct plan *plan = &load->plan;
+    struct template none = {0};
+    struct template *whole = connection->second ? &plan->then_reply : &plan->reply;
+    struct template *part = connection->second ? &none : &plan->part;
     struct key key;
     uint32_t number = KEY_FIRST + connection->index;
     if (!status_expected(plan, reply->status)) {
         body_print(reply);
         void_run("key %u: status %d", number, reply->status);
     }
-    if (!plan->reply.text && !plan->part.text)
+    if (!whole->text && !part->text)
         return;
-    key_write(&key, connection->index, plan->base64);
-    template_fill(&plan->reply, &key);
-    if (plan->reply.text && (reply->body_size != plan->reply.size ||
-                             memcmp(reply->body, plan->reply.text, reply->body_size) != 0)) {
+    key_fill(load, connection, &key);
+    template_fill(whole, &key);
+    if (whole->text &&
+        (reply->body_size != whole->size || memcmp(reply->body, whole->text, reply->body_size) != 0)) {
         body_print(reply);
         void_run("key %u: a wrong body of %zu bytes", number, reply->body_size);
     }
-    template_fill(&plan->part, &key);
-    if (plan->part.text && !memmem(reply->body, reply->body_size, plan->part.text, plan->part.size)) {
+    template_fill(part, &key);
+    if (part->text && !memmem(reply->body, reply->body_size, part->text, part->size)) {
         body_print(reply);
         void_run("key %u: a body without what it must contain", number);
     }
@@ -178,6 +200,18 @@ static void bytes_hold(struct load *load, struct connection *connection, size_t 
     connection->held_size = size;
 }
 
+// Keeps what the second request repeats of the first reply.
+static void answer_take(struct load *load, struct connection *connection, const struct reply *reply)
+{
+    const char *mark = load->plan.take;
+    const char *at = memmem(reply->body, reply->body_size, mark, strlen(mark));
+    if (!at || reply->body + reply->body_size - at < (ptrdiff_t)strlen(mark) + ANSWER_DIGITS) {
+        body_print(reply);
+        void_run("the reply has no %s", mark);
+    }
+    memcpy(connection->answer, at + strlen(mark), ANSWER_DIGITS);
+}
+
 static void connection_ready(struct load *load, struct connection *connection)
 {
     struct reply reply;
@@ -199,10 +233,16 @@ static void connection_ready(struct load *load, struct connection *connection)
         void_run("%zu bytes behind a reply", size - reply.size);
     uint64_t now = clock_now();
     reply_check(load, connection, &reply);
-    reply_count(load, connection, now);
     connection->held_size = 0;
     connection->waiting = false;
     load->waiting--;
+    if (load->plan.then.text && !connection->second) {
+        answer_take(load, connection, &reply);
+        connection->second = true;
+        template_send(load, connection, &load->plan.then);
+        return;
+    }
+    reply_count(load, connection, now);
     request_send(load, connection, now);
 }
 

@@ -22,6 +22,10 @@ static const char USAGE[] =
     "  --status NNN          the status a reply must have; repeated: one of them\n"
     "  --reply TEXT          the body a reply must have, with the same placeholders\n"
     "  --reply-has TEXT      a text that the body must contain\n"
+    "  --then TEXT           a second request after each reply; both count as one\n"
+    "  --take TEXT           what stands behind it in the first reply is {answer} in the second request\n"
+    "  --then-reply TEXT     the body that the second reply must have\n"
+    "  --apart               no two connections draw the same key\n"
     "  --connections N       default 64\n"
     "  --seconds S           default 5\n"
     "  --warmup S            default 0.3, not counted\n"
@@ -38,6 +42,10 @@ enum option_code {
     OPTION_STATUS,
     OPTION_REPLY,
     OPTION_REPLY_HAS,
+    OPTION_THEN,
+    OPTION_TAKE,
+    OPTION_THEN_REPLY,
+    OPTION_APART,
     OPTION_CONNECTIONS,
     OPTION_SECONDS,
     OPTION_WARMUP,
@@ -56,6 +64,10 @@ static const struct option OPTIONS[] = {
     {"status", required_argument, NULL, OPTION_STATUS},
     {"reply", required_argument, NULL, OPTION_REPLY},
     {"reply-has", required_argument, NULL, OPTION_REPLY_HAS},
+    {"then", required_argument, NULL, OPTION_THEN},
+    {"take", required_argument, NULL, OPTION_TAKE},
+    {"then-reply", required_argument, NULL, OPTION_THEN_REPLY},
+    {"apart", no_argument, NULL, OPTION_APART},
     {"connections", required_argument, NULL, OPTION_CONNECTIONS},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"warmup", required_argument, NULL, OPTION_WARMUP},
@@ -69,7 +81,7 @@ static const struct option OPTIONS[] = {
 
 // The texts of the command line, before they are compiled.
 struct texts {
-    const char *connect, *request, *body, *reply, *part;
+    const char *connect, *request, *body, *reply, *part, *then, *then_reply;
     char *headers; // lines with their ends
     size_t value_size;
 };
@@ -150,6 +162,18 @@ static void option_take(struct plan *plan, struct texts *texts, enum option_code
     case OPTION_REPLY_HAS:
         texts->part = optarg;
         break;
+    case OPTION_THEN:
+        texts->then = optarg;
+        break;
+    case OPTION_TAKE:
+        plan->take = optarg;
+        break;
+    case OPTION_THEN_REPLY:
+        texts->then_reply = optarg;
+        break;
+    case OPTION_APART:
+        plan->apart = true;
+        break;
     case OPTION_CONNECTIONS:
         plan->connections = whole_number(name, optarg, 1, 60000);
         break;
@@ -223,12 +247,28 @@ static void request_compile(struct plan *plan, const struct texts *texts)
     free(source);
 }
 
+// It has no body.
+static void then_compile(struct plan *plan, const struct texts *texts)
+{
+    char *source;
+    if (!strchr(texts->then, ' '))
+        refuse("--then takes 'METHOD PATH'");
+    if (asprintf(&source, "%s HTTP/1.1\r\nHost: %s\r\n\r\n", texts->then, texts->connect) < 0)
+        refuse("out of memory");
+    compile(&plan->then, source, texts->value_size);
+    free(source);
+}
+
 static void check_whole(const struct plan *plan, const struct texts *texts)
 {
     if (!texts->connect || !texts->request || !plan->status_count)
         refuse("--connect, --request and --status are needed (see --help)");
     if (plan->keys > KEY_LIMIT - plan->first)
         refuse("--first and --keys together exceed %d keys", KEY_LIMIT);
+    if (texts->then && !plan->take)
+        refuse("--then needs --take");
+    if (plan->apart && plan->keys < plan->connections)
+        refuse("--apart needs a key for each connection");
 }
 
 void plan_read(struct plan *plan, int count, char **arguments)
@@ -250,8 +290,12 @@ void plan_read(struct plan *plan, int count, char **arguments)
         compile(&plan->reply, texts.reply, texts.value_size);
     if (texts.part)
         compile(&plan->part, texts.part, texts.value_size);
-    plan->base64 =
-        template_base64(&plan->request) || template_base64(&plan->reply) || template_base64(&plan->part);
+    if (texts.then)
+        then_compile(plan, &texts);
+    if (texts.then_reply)
+        compile(&plan->then_reply, texts.then_reply, texts.value_size);
+    plan->base64 = template_base64(&plan->request) || template_base64(&plan->reply) ||
+                   template_base64(&plan->part) || template_base64(&plan->then);
     free(texts.headers);
 }
 
@@ -260,4 +304,6 @@ void plan_free(struct plan *plan)
     template_free(&plan->request);
     template_free(&plan->reply);
     template_free(&plan->part);
+    template_free(&plan->then);
+    template_free(&plan->then_reply);
 }

@@ -20,7 +20,12 @@ struct plan {
     struct template request;
     struct template reply; // the body must equal it; no text when any will do
     struct template part;  // the body must contain it; no text when none is asked for
-    bool base64;           // some template needs keys in base64
+    struct template then;  // a second request after each reply, both counted as one; no text when there is
+                           // none
+    struct template then_reply;
+    const char *take; // the text in the first reply's body behind which `then`'s {answer} stands
+    bool apart;       // no two connections use one key
+    bool base64;      // some template needs keys in base64
 };
 
 // Reads the command line. Prints usage and exits 0 for --help; on a fault prints one line and exits 2.

@@ -40,12 +40,15 @@ static void filler_write(char *out, size_t size)
         out[i] = LETTERS[i % (sizeof LETTERS - 1)];
 }
 
-static bool hole_add(struct template *template, bool base64)
+static const size_t HOLE_SIZES[] = {
+    [HOLE_KEY] = KEY_DIGITS, [HOLE_KEY64] = KEY_BASE64, [HOLE_ANSWER] = ANSWER_DIGITS};
+
+static bool hole_add(struct template *template, enum hole_kind kind)
 {
     if (template->count == TEMPLATE_HOLES)
         return false;
-    template->holes[template->count++] = (struct hole){.at = template->size, .base64 = base64};
-    template->size += base64 ? KEY_BASE64 : KEY_DIGITS;
+    template->holes[template->count++] = (struct hole){.at = template->size, .kind = kind};
+    template->size += HOLE_SIZES[kind];
     return true;
 }
 
@@ -75,17 +78,19 @@ static size_t piece_compile(struct template *template, const char *source, size_
 {
     static const struct {
         const char *name;
-        bool base64, value;
-    } HOLES[] = {{"{key}", false, false},
-                 {"{key64}", true, false},
-                 {"{value}", false, true},
-                 {"{value64}", true, true}};
+        enum hole_kind kind;
+        bool value;
+    } HOLES[] = {{"{key}", HOLE_KEY, false},
+                 {"{key64}", HOLE_KEY64, false},
+                 {"{value}", HOLE_KEY, true},
+                 {"{value64}", HOLE_KEY64, true},
+                 {"{answer}", HOLE_ANSWER, false}};
     for (size_t i = 0; i < sizeof HOLES / sizeof *HOLES; i++) {
         if (!starts_with(source, HOLES[i].name))
             continue;
-        if (!hole_add(template, HOLES[i].base64))
+        if (!hole_add(template, HOLES[i].kind))
             return 0;
-        if (HOLES[i].value && !filler_add(template, filler, HOLES[i].base64))
+        if (HOLES[i].value && !filler_add(template, filler, HOLES[i].kind == HOLE_KEY64))
             return 0;
         return strlen(HOLES[i].name);
     }
@@ -96,7 +101,7 @@ static size_t piece_compile(struct template *template, const char *source, size_
 bool template_compile(struct template *template, const char *source, size_t value_size)
 {
     *template = (struct template){0};
-    size_t largest_hole = KEY_BASE64 + value_size * 2;
+    size_t largest_hole = ANSWER_DIGITS + value_size * 2;
     template->text = malloc(strlen(source) + TEMPLATE_HOLES * largest_hole);
     if (!template->text)
         return false;
@@ -117,7 +122,7 @@ void template_free(struct template *template)
 bool template_base64(const struct template *template)
 {
     for (int i = 0; i < template->count; i++) {
-        if (template->holes[i].base64)
+        if (template->holes[i].kind == HOLE_KEY64)
             return true;
     }
     return false;
@@ -126,10 +131,8 @@ bool template_base64(const struct template *template)
 void template_fill(struct template *template, const struct key *key)
 {
     for (int i = 0; i < template->count; i++) {
-        char *at = template->text + template->holes[i].at;
-        if (template->holes[i].base64)
-            memcpy(at, key->base64, KEY_BASE64);
-        else
-            memcpy(at, key->digits, KEY_DIGITS);
+        enum hole_kind kind = template->holes[i].kind;
+        const char *text = kind == HOLE_KEY ? key->digits : kind == HOLE_KEY64 ? key->base64 : key->answer;
+        memcpy(template->text + template->holes[i].at, text, HOLE_SIZES[kind]);
     }
 }

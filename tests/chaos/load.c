@@ -69,6 +69,11 @@ void load_set_port(size_t replica, uint16_t port)
     atomic_store(&load.ports[replica], port);
 }
 
+uint16_t load_port(size_t replica)
+{
+    return atomic_load(&load.ports[replica]);
+}
+
 size_t load_acknowledged(size_t replica)
 {
     return atomic_load(&load.acknowledged[replica]);

@@ -12,6 +12,7 @@ void load_start(uint64_t seed, size_t replicas);
 
 // Says where a replica listens now; 0: nowhere.
 void load_set_port(size_t replica, uint16_t port);
+uint16_t load_port(size_t replica);
 
 // Acknowledged writes so far, through one replica.
 size_t load_acknowledged(size_t replica);

@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-    static Suite *(*const suites[])(void) = {replicas_suite, embedded_suite};
+    static Suite *(*const suites[])(void) = {replicas_suite, embedded_suite, leases_suite, losing_suite};
     return check_main(argc, argv, suites, sizeof suites / sizeof suites[0]);
 }

@@ -1,5 +1,8 @@
 // Two replicas on one PostgreSQL under load, while either is killed, stopped, frozen or cut off at random.
+#include "chaos/keyed.h"
+#include "chaos/limits.h"
 #include "chaos/load.h"
+#include "chaos/once.h"
 #include "chaos/suites.h"
 #include "support/check_main.h"
 #include "support/clock.h"
@@ -95,6 +98,11 @@ static const struct {
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
+static bool is_broken(void)
+{
+    return load_is_broken() || keyed_is_broken() || once_is_broken() || limits_are_broken();
+}
+
 struct awaited {
     size_t replica;
     size_t acknowledged;
@@ -103,7 +111,7 @@ struct awaited {
 static bool has_acknowledged_more(void *user)
 {
     const struct awaited *awaited = user;
-    return load_is_broken() || load_acknowledged(awaited->replica) > awaited->acknowledged;
+    return is_broken() || load_acknowledged(awaited->replica) > awaited->acknowledged;
 }
 
 // Both replicas must do writes again, on their own.
@@ -139,13 +147,13 @@ static void make_faults(struct scene *scene, int64_t until)
     bool all_made = false;
     do {
         shuffle(order, &scene->random);
-        for (size_t i = 0; i < FAULTS && !load_is_broken() && (!all_made || clock_ms() < until); i++) {
+        for (size_t i = 0; i < FAULTS && !is_broken() && (!all_made || clock_ms() < until); i++) {
             faults[order[i]].run(scene);
             await_recovery(faults[order[i]].name);
             clock_pause(QUIET_MS);
         }
         all_made = true;
-    } while (clock_ms() < until && !load_is_broken());
+    } while (clock_ms() < until && !is_broken());
 }
 
 START_TEST(acknowledged_writes_survive_every_fault)
@@ -160,12 +168,18 @@ START_TEST(acknowledged_writes_survive_every_fault)
         start_replica(&scene, i);
     }
     load_start(seed, LOAD_REPLICAS);
+    keyed_start(seed, LOAD_REPLICAS);
+    once_start(seed, LOAD_REPLICAS);
+    limits_start(seed, LOAD_REPLICAS);
     await_recovery("the start");
     make_faults(&scene, clock_ms() + length);
     for (size_t i = 0; i < LOAD_REPLICAS; i++) {
         ck_assert_msg(service_wait_ready(scene.replicas[i], RECOVERY_MS),
                       "replica %zu is not ready at the end", i);
     }
+    keyed_finish();
+    once_finish();
+    limits_finish();
     load_finish("two replicas");
     for (size_t i = 0; i < LOAD_REPLICAS; i++) {
         service_end(scene.replicas[i]);

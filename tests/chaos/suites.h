@@ -5,3 +5,5 @@
 
 Suite *replicas_suite(void);
 Suite *embedded_suite(void);
+Suite *leases_suite(void);
+Suite *losing_suite(void);

@@ -1,10 +1,11 @@
 # Checks that every promise of tests/PROMISES.md names a test, and that every named test exists and is run.
 
-# The names of all tests: those of Check (one that is not run is an unused variable, which does not compile), and the
-# functions of the shell tests.
+# The names of all tests: those of Check (one that is not run is an unused variable, which does not compile), the
+# functions of the shell tests, and what the browser tests export, all of which is run.
 existing_tests() {
     find "$checkout/tests" -name '*.c' -exec sed -n 's/^START_TEST(\([a-z0-9_]*\)).*/\1/p' {} +
     find "$checkout/tests" -type f \( -name '*.sh' -o -name run \) -exec sed -n 's/^\([a-z0-9_]*\)() {.*/\1/p' {} +
+    find "$checkout/tests" -name '*_test.mjs' -exec sed -n 's/^export async function \([a-z0-9_]*\)(.*/\1/p' {} +
 }
 
 check_promises() {

@@ -1,4 +1,5 @@
-# Runs every command of the README's `sh run` blocks, in order and in one shell, and compares what comes back.
+# Runs every command of the README's `sh run` blocks, in order and in one shell, and compares what comes back. Those of
+# `sh run tokens` shut the service to all others, and come last, on a service of their own.
 
 # The address in the README, which the test's own service stands in for.
 readonly readme_url=http://127.0.0.1:7070
@@ -41,12 +42,28 @@ $(cat "$service_folder/got" "$service_folder/err")"
     fi
 }
 
+# The program as its users have it: on the data of the test's service, or as its client.
+holdfast() {
+    case $1 in
+    serve | migrate | token | key) "$HOLDFAST_BUILD/holdfast" "$@" --data "$service_folder/data" ;;
+    *) HOLDFAST_URL=$service_url "$HOLDFAST_BUILD/holdfast" "$@" ;;
+    esac
+}
+
 check_readme() {
+    check_blocks '```sh run'
+}
+
+check_readme_tokens() {
+    check_blocks '```sh run tokens'
+}
+
+check_blocks() {
     local line command='' inside=
     : >"$service_folder/want"
     while IFS= read -r line; do
         case $line in
-        '```sh run') inside=yes ;;
+        "$1") inside=yes ;;
         '```')
             [ -z "$command" ] || readme_run_command "$command"
             inside='' command=''

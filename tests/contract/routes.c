@@ -1,5 +1,8 @@
-// Says how the table of routes and the OpenAPI document differ: operations that only one of them has.
+// Says how the table of routes and the OpenAPI document differ: operations that only one of them has, and
+// what else a route lacks; and which examples of problems are not as the service gives them.
+#include "handlers/access.h"
 #include "handlers/context.h"
+#include "http/problem.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -21,7 +24,9 @@ static const json_t *operation(const json_t *paths, const char *path, const char
 static bool route_exists(const char *path, const char *method)
 {
     for (const struct route *route = routes; route->method != NULL; route++) {
-        if (strcmp(route->template, path) == 0 && strcasecmp(route->method, method) == 0)
+        if (strcmp(route->template, path) == 0 &&
+            (strcasecmp(route->method, method) == 0 ||
+             (strcmp(route->method, "GET") == 0 && strcasecmp("HEAD", method) == 0)))
             return true;
     }
     return false;
@@ -128,6 +133,69 @@ static int parameters_not_documented(const json_t *document)
     return missing;
 }
 
+// The problem that the service would give as `type`, NULL when there is none.
+static json_t *problem_of_type(const char *type)
+{
+    for (int kind = PROBLEM_INVALID; kind <= PROBLEM_STALE; kind++) {
+        struct buffer text = {0};
+        problem_write(&text, &(struct problem){.kind = (enum problem_kind)kind});
+        json_t *problem = json_loadb((const char *)text.data, text.size, 0, NULL);
+        buffer_free(&text);
+        if (strcmp(json_string_value(json_object_get(problem, "type")), type) == 0)
+            return problem;
+        json_decref(problem);
+    }
+    return NULL;
+}
+
+// Whether an example of a problem says what the service says of all of its kind.
+static bool example_is_true(const json_t *example, const char *type)
+{
+    static const char *const members[] = {"title", "status", "kind"};
+    json_t *problem = problem_of_type(type);
+    bool good = problem != NULL;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        good = good && json_equal(json_object_get(example, members[i]), json_object_get(problem, members[i]));
+    json_decref(problem);
+    return good;
+}
+
+// Of everything within, at any depth.
+static int examples_not_true(json_t *thing)
+{
+    int faults = 0;
+    size_t index;
+    const char *name;
+    json_t *part;
+    const char *type = json_string_value(json_object_get(thing, "type"));
+    if (type != NULL && strncmp(type, "urn:holdfast:", 13) == 0 && !example_is_true(thing, type)) {
+        printf("an example of %s has another title, status or kind than the service gives\n", type);
+        faults++;
+    }
+    json_object_foreach(thing, name, part)
+    {
+        faults += examples_not_true(part);
+    }
+    json_array_foreach(thing, index, part)
+    {
+        faults += examples_not_true(part);
+    }
+    return faults;
+}
+
+// A route without a rule is nobody's.
+static int routes_without_rule(void)
+{
+    int missing = 0;
+    for (const struct route *route = routes; route->method != NULL; route++) {
+        if (route->rule.need == NEED_NOBODY) {
+            printf("%s %s has no rule that says who may\n", route->method, route->template);
+            missing++;
+        }
+    }
+    return missing;
+}
+
 int main(void)
 {
     json_error_t error;
@@ -138,8 +206,8 @@ int main(void)
         return 1;
     }
     json_t *paths = json_object_get(document, "paths");
-    int faults =
-        routes_not_documented(paths) + operations_not_routed(paths) + parameters_not_documented(document);
+    int faults = routes_not_documented(paths) + operations_not_routed(paths) +
+                 parameters_not_documented(document) + examples_not_true(document) + routes_without_rule();
     json_decref(document);
     return faults == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

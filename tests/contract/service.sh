@@ -5,7 +5,7 @@
 service_start() {
     service_folder=$(mktemp -d)
     chmod 755 "$service_folder" # started as root, the private PostgreSQL runs as another user
-    "$HOLDFAST_BUILD/holdfast" serve --listen 127.0.0.1:0 --data "$service_folder/data" \
+    HOLDFAST_METRICS=true "$HOLDFAST_BUILD/holdfast" serve --listen 127.0.0.1:0 --data "$service_folder/data" \
         >"$service_folder/out" 2>"$service_folder/log" &
     service_pid=$!
     local _

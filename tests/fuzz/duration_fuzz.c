@@ -24,6 +24,10 @@ static void check_rate(struct bytes text)
     if (!rate_parse(text, &count, &per_us))
         return;
     must(count >= 1 && per_us > 0 && per_us <= DURATION_MAX_US);
+    char out[48];
+    int64_t again = 0, per_again = 0;
+    rate_format(count, per_us, out);
+    must(rate_parse(bytes_of(out), &again, &per_again) && again == count && per_again == per_us);
 }
 
 static void check_integer(struct bytes text)

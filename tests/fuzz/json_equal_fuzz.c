@@ -1,4 +1,5 @@
-// Comparing JSON: the same from both sides, and as a slow comparison of jansson's values has it.
+// Comparing JSON: the same from both sides, and never equal where a slow comparison of jansson's values,
+// which knows doubles only, sees a difference.
 #include "json_values.h"
 
 #include "../support/json_oracle.h"
@@ -19,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *values[2] = {understood(a, 0), understood(b, 0)};
     bool comparable = values[0] && values[1] && json_check(a, JSON_STORED_DEPTH) == JSON_VALID &&
                       json_check(b, JSON_STORED_DEPTH) == JSON_VALID;
-    if (comparable)
-        must(slowly_equal(values[0], values[1]) == equal);
+    if (comparable && equal)
+        must(slowly_equal(values[0], values[1]));
     json_decref(values[0]);
     json_decref(values[1]);
     return 0;

@@ -20,5 +20,8 @@ static inline struct bytes take_text(struct bytes *input)
 // for its own limits. Of members of one name the last counts, unless `flags` has JSON_REJECT_DUPLICATES.
 static inline json_t *understood(struct bytes text, size_t flags)
 {
+    // jansson takes one behind a number for the end of it.
+    if (text.size && memchr(text.data, 0, text.size))
+        return NULL;
     return json_loadb((const char *)text.data, text.size, JSON_DECODE_ANY | JSON_ALLOW_NUL | flags, NULL);
 }

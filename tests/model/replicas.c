@@ -36,6 +36,11 @@ uint16_t replicas_port(size_t replica)
     return replicas.ports[replica];
 }
 
+PGconn *replicas_connect(void)
+{
+    return database_connect(&replicas.database);
+}
+
 // The clock is turned often, so each test keeps one connection for it instead of the harness's connection a
 // call.
 void replicas_set_clock(int64_t us)

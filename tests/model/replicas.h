@@ -2,6 +2,7 @@
 // database's clock in the test's hand.
 #pragma once
 
+#include <libpq-fe.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,9 @@ void replicas_stop(void);
 
 // The port of replica 0 or 1.
 uint16_t replicas_port(size_t replica);
+
+// A connection to their database, to be closed with PQfinish.
+PGconn *replicas_connect(void);
 
 // Makes holdfast.now() answer `us` (microseconds since 1970) from now on; with 0 it runs again.
 void replicas_set_clock(int64_t us);

@@ -1,6 +1,7 @@
 // Options become environment variables, so that Check's forked children see them too.
 #include "support/check_main.h"
 
+#include "support/document.h"
 #include "support/failure.h"
 
 #include <errno.h>
@@ -43,6 +44,7 @@ int check_main(int argc, char **argv, Suite *(*const *suites)(void), size_t coun
         return 2;
     }
     support_on_failure(end_test);
+    document_load();
     SRunner *runner = srunner_create(NULL);
     for (size_t i = 0; i < count; i++) {
         srunner_add_suite(runner, suites[i]());

@@ -1,6 +1,7 @@
 // libcurl's easy interface, told to send what the test says and nothing of its own.
 #include "support/http.h"
 
+#include "support/document.h"
 #include "support/failure.h"
 
 #include <ctype.h>
@@ -31,7 +32,11 @@ struct http_client {
     struct memory head;
     struct memory body;
     long connections;
+    bool reconnects; // with the next request
     CURLcode last;
+    const char *authority;
+    const char *certificate;
+    const char *key;
 };
 
 struct http_client *http_client_new(const char *url)
@@ -63,6 +68,19 @@ void http_client_free(struct http_client *client)
     free(client->body.data);
     free(client->url);
     free(client);
+}
+
+void http_client_use_tls(struct http_client *client, const char *authority, const char *certificate,
+                         const char *key)
+{
+    client->authority = authority;
+    client->certificate = certificate;
+    client->key = key;
+}
+
+void http_client_reconnect(struct http_client *client)
+{
+    client->reconnects = true;
 }
 
 static size_t append(struct memory *memory, const char *data, size_t size)
@@ -147,6 +165,14 @@ static void set_up(struct http_client *client, const char *method, const char *t
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data);
     }
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, client->reconnects ? 1L : 0L);
+    client->reconnects = false;
+    if (client->authority)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, client->authority);
+    if (client->certificate) {
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, client->certificate);
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, client->key);
+    }
 }
 
 // The reply gathered by the callbacks, which becomes the client's.
@@ -187,6 +213,7 @@ struct answer *http_try(struct http_client *client, const char *method, const ch
         return NULL;
     struct answer *answer = take_answer(client, method);
     answer_check(answer);
+    document_check(method, target, answer);
     return answer;
 }
 
@@ -198,6 +225,7 @@ struct answer *http_send(struct http_client *client, const char *method, const c
         support_fail("%s %s: %s", method, target, curl_easy_strerror(code));
     struct answer *answer = take_answer(client, method);
     answer_check(answer);
+    document_check(method, target, answer);
     return answer;
 }
 

@@ -9,6 +9,14 @@ struct http_client;
 struct http_client *http_client_new(const char *url);
 void http_client_free(struct http_client *client);
 
+// For an https URL: trusts the authority in the PEM file alone and shows this certificate, or none when NULL.
+// The texts must stay. Connections that are open are left as they are.
+void http_client_use_tls(struct http_client *client, const char *authority, const char *certificate,
+                         const char *key);
+
+// Closes what connection there is: the next request opens another.
+void http_client_reconnect(struct http_client *client);
+
 // No body at all, the bytes of a literal (NULs too), of a text, of memory.
 #define NO_BODY       ((struct bytes){NULL, 0})
 #define BODY(literal) bytes_make(literal, sizeof(literal) - 1)

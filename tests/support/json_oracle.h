@@ -55,13 +55,24 @@ static inline bool slowly_equal_arrays(json_t *a, json_t *b)
     return true;
 }
 
-// Integers by their digits, other numbers as doubles. `b` may be NULL, which equals nothing.
+// Whether a double is exactly an integer; one of 2^63 or more is none that jansson has.
+static inline bool is_integer_of(double real, json_int_t integer)
+{
+    return real >= -0x1p63 && real < 0x1p63 && (json_int_t)real == integer && (double)integer - real == 0;
+}
+
+// Exact for integers, and for the doubles that other numbers were read as. `b` may be NULL, which equals
+// nothing.
 static inline bool slowly_equal(json_t *a, json_t *b)
 {
     if (!b)
         return false;
     if (json_is_integer(a) && json_is_integer(b))
         return json_integer_value(a) == json_integer_value(b);
+    if (json_is_integer(a) && json_is_real(b))
+        return is_integer_of(json_real_value(b), json_integer_value(a));
+    if (json_is_real(a) && json_is_integer(b))
+        return is_integer_of(json_real_value(a), json_integer_value(b));
     if (json_is_number(a) && json_is_number(b))
         return json_number_value(a) <= json_number_value(b) && json_number_value(a) >= json_number_value(b);
     if (json_typeof(a) != json_typeof(b))

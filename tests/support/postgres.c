@@ -4,8 +4,10 @@
 
 #include "support/clock.h"
 #include "support/failure.h"
+#include "support/pooler.h"
 #include "support/process.h"
 #include "support/scratch.h"
+#include "support/standby.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -25,6 +27,7 @@ struct postgres {
     char *data;
     char *sockets;
     char *log;
+    struct pooler *pooler; // NULL when tests go without one
 };
 
 static const char settings[] = "listen_addresses = ''\n"
@@ -41,9 +44,13 @@ static int newest_first(const void *a, const void *b)
     return strverscmp(*(char *const *)b, *(char *const *)a);
 }
 
+// The newest that is installed, or those in the folder that the environment's HOLDFAST_TEST_POSTGRES names.
 static char *find_programs(void)
 {
     glob_t found;
+    const char *wanted = getenv("HOLDFAST_TEST_POSTGRES");
+    if (wanted && *wanted)
+        return scratch_printf("%s", wanted);
     if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &found) != 0)
         support_fail("there is no PostgreSQL server below /usr/lib/postgresql");
     qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, newest_first);
@@ -131,13 +138,54 @@ struct postgres *postgres_new(const struct postgres_options *options)
     free(contents);
     write_settings(postgres, options);
     postgres_start(postgres);
+    if (pooler_is_wanted())
+        postgres->pooler = pooler_start(postgres->folder, postgres->sockets, NULL);
     return postgres;
+}
+
+static char *own_address(const struct postgres *postgres)
+{
+    return scratch_printf("host=%s user=postgres dbname=postgres connect_timeout=2", postgres->sockets);
+}
+
+struct postgres *postgres_standby_new(struct postgres *primary)
+{
+    struct postgres *standby = calloc(1, sizeof *standby);
+    if (!standby)
+        support_fail("no memory");
+    make_paths(standby, "standby");
+    char *contents = scratch_printf("%s/.", primary->data);
+    char *signal = scratch_printf("%s/standby.signal", standby->data);
+    char *settings_line =
+        scratch_printf("primary_conninfo = 'host=%s user=postgres application_name=standby'\n"
+                       "wal_retrieve_retry_interval = 100ms\n",
+                       primary->sockets);
+    postgres_stop(primary);
+    run_or_fail((const char *const[]){"/bin/cp", "-a", contents, standby->data, NULL}, standby->log);
+    run_or_fail((const char *const[]){"/bin/touch", signal, NULL}, standby->log);
+    write_settings(standby, &(struct postgres_options){.settings = settings_line});
+    postgres_start(primary);
+    postgres_start(standby);
+    free(settings_line);
+    free(signal);
+    free(contents);
+    return standby;
+}
+
+void postgres_promote(struct postgres *standby)
+{
+    char *address = own_address(standby);
+    PGconn *connection = PQconnectdb(address);
+    sql_run(connection, "select pg_promote(true, 30)");
+    PQfinish(connection);
+    free(address);
 }
 
 void postgres_free(struct postgres *postgres)
 {
     if (!postgres)
         return;
+    pooler_stop(postgres->pooler);
     postgres_stop(postgres);
     scratch_remove(postgres->folder);
     free(postgres->programs);
@@ -170,8 +218,7 @@ pid_t postgres_pid(const struct postgres *postgres)
 static bool accepts(void *user)
 {
     const struct postgres *postgres = user;
-    char *address =
-        scratch_printf("host=%s user=postgres dbname=postgres connect_timeout=2", postgres->sockets);
+    char *address = own_address(postgres);
     PGPing answer = PQping(address);
     free(address);
     return answer == PQPING_OK;

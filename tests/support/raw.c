@@ -173,8 +173,9 @@ bool raw_closes(struct raw *raw, int limit_ms)
 bool raw_silent(struct raw *raw, int ms)
 {
     int64_t until = clock_ms() + ms;
-    while (!raw->size && !raw->ended && clock_ms() < until)
-        receive(raw, until);
+    do
+        receive(raw, until); // looks once even when there is no time
+    while (!raw->size && !raw->ended && clock_ms() < until);
     return !raw->ended && !raw->size;
 }
 

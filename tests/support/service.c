@@ -3,6 +3,7 @@
 
 #include "support/clock.h"
 #include "support/failure.h"
+#include "support/pooler.h"
 #include "support/process.h"
 #include "support/scratch.h"
 
@@ -51,7 +52,13 @@ static void launch(struct service *service, const struct service_options *option
     arguments[count++] = "serve";
     arguments[count++] = "--listen";
     arguments[count++] = options->listen ? options->listen : "127.0.0.1:0";
-    if (options->database) {
+    char *pooled = options->database ? pooler_url(options->database) : NULL;
+    if (pooled) {
+        arguments[count++] = "--database";
+        arguments[count++] = pooled;
+        arguments[count++] = "--listen-database";
+        arguments[count++] = options->database;
+    } else if (options->database) {
         arguments[count++] = "--database";
         arguments[count++] = options->database;
     } else if (options->data) {
@@ -73,6 +80,7 @@ static void launch(struct service *service, const struct service_options *option
                                                            .descriptors = options->descriptors,
                                                            .directory = folder});
     free(folder);
+    free(pooled);
     close(pipes[1]);
     service->out = pipes[0];
 }
@@ -98,11 +106,11 @@ static void read_line(const struct service *service, char *line, size_t room)
 
 static void read_address(struct service *service)
 {
-    static const char start[] = "listening on http://";
+    static const char start[] = "listening on http";
     char line[160];
     read_line(service, line, sizeof line);
     const char *colon = strrchr(line, ':');
-    if (strncmp(line, start, strlen(start)) != 0 || !colon || atoi(colon + 1) <= 0)
+    if (strncmp(line, start, strlen(start)) != 0 || !strstr(line, "://") || !colon || atoi(colon + 1) <= 0)
         support_fail("the service's first line is not as promised: %s", line);
     service->port = (uint16_t)atoi(colon + 1);
     snprintf(service->url, sizeof service->url, "%.*s", (int)sizeof service->url - 1,

@@ -24,7 +24,7 @@ const char *service_binary(void);
 // takes over 30 s. Start a second one on the same database for a replica. It dies with this process.
 struct service *service_start(const struct service_options *options);
 
-// Waits until /readyz is 200; false after `limit_ms`.
+// Waits until /readyz is 200, of a service without TLS; false after `limit_ms`.
 bool service_wait_ready(const struct service *service, int limit_ms);
 
 // SIGTERM, then the exit code: 128 + n when signal n ended it, -1 when it did not end within `limit_ms` (it
@@ -44,5 +44,5 @@ int service_wait(struct service *service, int limit_ms);
 
 pid_t service_pid(const struct service *service);
 uint16_t service_port(const struct service *service);
-const char *service_url(const struct service *service); // http://127.0.0.1:PORT
+const char *service_url(const struct service *service); // http://127.0.0.1:PORT, or https
 const char *service_log(const struct service *service); // path of the file that has its stderr

@@ -151,6 +151,31 @@ START_TEST(rate_refuses_what_is_malformed)
 }
 END_TEST
 
+START_TEST(rate_is_written_in_the_shortest_form)
+{
+    static const struct {
+        int64_t count, us;
+        const char *text;
+    } good[] = {{100, SECOND, "100/s"},
+                {5, 10 * SECOND, "5/10s"},
+                {60, 60 * SECOND, "60/m"},
+                {300, INT64_C(168) * 3600 * SECOND, "300/7d"},
+                {1, 1000, "1/ms"},
+                {1, 1500000, "1/1500ms"},
+                {1, INT64_C(11) * 86400 * SECOND, "1/11d"},
+                {INT64_MAX, DURATION_MAX_US, "9223372036854775807/3650d"}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        char out[48];
+        int64_t count, us;
+        rate_format(good[i].count, good[i].us, out);
+        ck_assert_str_eq(out, good[i].text);
+        ck_assert(rate_parse(bytes_of(out), &count, &us));
+        ck_assert_int_eq(count, good[i].count);
+        ck_assert_int_eq(us, good[i].us);
+    }
+}
+END_TEST
+
 Suite *duration_suite(void)
 {
     const TTest *tests[] = {
@@ -160,6 +185,7 @@ Suite *duration_suite(void)
         duration_reads_back_what_it_wrote,
         rate_reads_counts_and_periods,
         rate_refuses_what_is_malformed,
+        rate_is_written_in_the_shortest_form,
         NULL,
     };
     return suite_of("duration", tests);

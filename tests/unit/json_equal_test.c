@@ -25,54 +25,110 @@ static void assert_pairs(const char *const (*pairs)[2], size_t count, bool expec
 }
 #define assert_all(pairs, expected) assert_pairs(pairs, sizeof(pairs) / sizeof *(pairs), expected)
 
-START_TEST(equal_numbers_are_equal_doubles)
+START_TEST(equal_numbers_have_equal_values)
 {
     static const char *const same[][2] = {
         {"1", "1.0"},
         {"1", "1e0"},
+        {"1", "10e-1"},
+        {"1", "0.001e3"},
         {"100", "1E+2"},
+        {"100", "100.00e-00"},
+        {"-12.5", "-0.125e2"},
+        {"-12.50", "-125E-1"},
         {"0", "-0"},
         {"0", "-0.0"},
-        {"0", "1e-400"},
-        {"0.1", "0.1000000000000000055511151231257827"},
+        {"0.0e99999999999999999999999", "-0e-7"},
         {"0.1", "1e-1"},
-        {"5e-324", "3e-324"},
-        {"1e23", "99999999999999991611392"},
-        {"1e400", "1e400"},
-        {"12345678901234567890", "12345678901234567890"},
-        {"9007199254740993", "9007199254740993"},
-        {"9007199254740993.0", "9007199254740992.0"},
-        {"9007199254740992", "9007199254740992.0"},
+        {"0.00105", "1.05e-3"},
+        {"1000200", "10002e2"},
+        {"10.002", "1000.2e-2"},
+        {"1e23", "100000000000000000000000"},
+        {"1e400", "10e399"},
+        {"1e-400", "0.1e-399"},
+        {"1e99999999999999999", "0.1e100000000000000000"},
+        {"1e0000000000000000000000000000000000005", "100000"},
+        {"9007199254740993", "9007199254740993.0"},
+        {"12345678901234567890", "1234567890123456789e1"},
     };
     static const char *const different[][2] = {
         {"1", "2"},
         {"1", "-1"},
+        {"1", "10"},
+        {"1", "0.1"},
+        {"12", "1.2"},
+        {"12", "102"},
+        {"12", "120"},
+        {"10.1", "101"},
         {"1", "1.0000000000000003"},
+        {"1", "1.00000000000000000000000000000000000000001"},
         {"0.1", "0.10000000000000002"},
+        {"0.1", "0.1000000000000000055511151231257827"},
         {"1", "\"1\""},
         {"0", "false"},
         {"0", "null"},
         {"0", "[0]"},
         {"0", "5e-324"},
+        {"5e-324", "3e-324"},
+        {"0", "1e-400"},
+        {"1e400", "1e401"},
+        {"1e400", "-1e400"},
+        {"1e400", "1e308"},
+        {"1e99999999999999999999", "1e99999999999999999998"},
+        {"1e99999999999999999999", "1e-99999999999999999999"},
     };
     assert_all(same, true);
     assert_all(different, false);
 }
 END_TEST
 
-START_TEST(equal_integers_have_equal_digits)
+START_TEST(equal_numbers_have_equal_digits)
 {
     static const char *const different[][2] = {
-        {"9007199254740993", "9007199254740992"},
-        {"-9007199254740993", "-9007199254740992"},
-        {"12345678901234567890", "12345678901234567891"},
-        {"[9223372036854775807]", "[9223372036854775806]"},
-        {"1e400", "1e401"},
-        {"1e400", "10e399"},
-        {"1e400", "-1e400"},
-        {"1e400", "1e308"},
+        {"9007199254740993", "9007199254740992"},           {"9007199254740993.0", "9007199254740992"},
+        {"-9007199254740993", "-9007199254740992"},         {"12345678901234567890", "12345678901234567891"},
+        {"[9223372036854775807]", "[9223372036854775806]"}, {"1e23", "99999999999999991611392"},
     };
     assert_all(different, false);
+}
+END_TEST
+
+// `digits` with a point behind the first `whole` of them, and the exponent that makes up for it.
+static void write_decimal(struct buffer *out, const char *digits, int whole, int magnitude)
+{
+    int count = (int)strlen(digits);
+    buffer_clear(out);
+    if (whole <= 0)
+        buffer_printf(out, "0.%.*s%s", -whole, "000000000000", digits);
+    else if (whole < count)
+        buffer_printf(out, "%.*s.%s", whole, digits, digits + whole);
+    else
+        buffer_printf(out, "%s%.*s.00", digits, whole - count, "000000000000");
+    buffer_printf(out, "e%d", magnitude - whole);
+}
+
+START_TEST(numbers_are_equal_however_they_are_written)
+{
+    struct random random = random_seeded(6, 0);
+    struct buffer a = {0}, b = {0};
+    for (int i = 0; i < 20000; i++) {
+        char digits[8] = "";
+        size_t count = 1 + random_below(&random, 6);
+        for (size_t j = 0; j < count; j++)
+            digits[j] = (char)('1' + random_below(&random, 3));
+        int magnitude = (int)random_below(&random, 9) - 4;
+        write_decimal(&a, digits, (int)random_below(&random, 16) - 6, magnitude);
+        write_decimal(&b, digits, (int)random_below(&random, 16) - 6, magnitude);
+        ck_assert_msg(equal(buffer_view(&a), buffer_view(&b)), "%.*s and %.*s", (int)a.size, (char *)a.data,
+                      (int)b.size, (char *)b.data);
+        write_decimal(&b, digits, (int)random_below(&random, 16) - 6, magnitude + 1);
+        ck_assert(!equal(buffer_view(&a), buffer_view(&b)));
+        digits[random_below(&random, count)]++;
+        write_decimal(&b, digits, (int)random_below(&random, 16) - 6, magnitude);
+        ck_assert(!equal(buffer_view(&a), buffer_view(&b)));
+    }
+    buffer_free(&a);
+    buffer_free(&b);
 }
 END_TEST
 
@@ -302,8 +358,9 @@ END_TEST
 Suite *json_equal_suite(void)
 {
     const TTest *tests[] = {
-        equal_numbers_are_equal_doubles,
-        equal_integers_have_equal_digits,
+        equal_numbers_have_equal_values,
+        numbers_are_equal_however_they_are_written,
+        equal_numbers_have_equal_digits,
         equal_strings_have_equal_characters,
         equal_objects_have_equal_members_in_any_order,
         equal_arrays_have_equal_elements_in_order,

@@ -80,7 +80,7 @@ static inline void write_string(struct random *random, struct buffer *out, const
 static inline void write_number(struct random *random, struct buffer *out, const json_t *number)
 {
     if (json_is_real(number)) {
-        buffer_printf(out, random_chance(random, 50) ? "%.17e" : "%.20e", json_real_value(number));
+        buffer_printf(out, random_chance(random, 50) ? "%.16e" : "%#.17g", json_real_value(number));
         return;
     }
     json_int_t n = json_integer_value(number);

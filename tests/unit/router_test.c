@@ -9,10 +9,10 @@ static void no_handler(struct request *request)
 }
 
 static const struct route table[] = {
-    {"GET", "/v1/b/{bucket}/e/{key}", no_handler, BODY_NONE, 0, {0}},
-    {"PUT", "/v1/b/{bucket}/e/{key}", no_handler, BODY_NONE, 0, {0}},
-    {"DELETE", "/v1/b/{bucket}/e/{key}/expiry", no_handler, BODY_NONE, 0, {0}},
-    {"GET", "/v1/b/{bucket}/e", no_handler, BODY_NONE, 0, {0}},
+    {"GET", "/v1/b/{bucket}/e/{key}", {0}, no_handler, BODY_NONE, 0, {0}},
+    {"PUT", "/v1/b/{bucket}/e/{key}", {0}, no_handler, BODY_NONE, 0, {0}},
+    {"DELETE", "/v1/b/{bucket}/e/{key}/expiry", {0}, no_handler, BODY_NONE, 0, {0}},
+    {"GET", "/v1/b/{bucket}/e", {0}, no_handler, BODY_NONE, 0, {0}},
     {0},
 };
 
@@ -59,7 +59,12 @@ START_TEST(router_names_the_methods_of_a_path)
     struct bytes parameters[ROUTE_PARAMETERS];
     char allow[128];
     ck_assert_int_eq(match(router, "POST", "/v1/b/x/e/k", &route, parameters, allow), ROUTE_OTHER_METHOD);
-    ck_assert_str_eq(allow, "GET, PUT");
+    ck_assert_str_eq(allow, "GET, HEAD, PUT");
+    ck_assert_int_eq(match(router, "HEAD", "/v1/b/x/e/k", &route, parameters, allow), ROUTE_FOUND);
+    ck_assert_ptr_eq(route, &table[0]);
+    ck_assert_int_eq(match(router, "HEAD", "/v1/b/x/e/k/expiry", &route, parameters, allow),
+                     ROUTE_OTHER_METHOD);
+    ck_assert_str_eq(allow, "DELETE");
     ck_assert_int_eq(match(router, "get", "/v1/b/x/e/k", &route, parameters, allow), ROUTE_OTHER_METHOD);
     ck_assert_int_eq(match(router, "DELETE", "/v1/b/x/e/k%2Fexpiry", &route, parameters, allow),
                      ROUTE_OTHER_METHOD);

@@ -1,8 +1,9 @@
 # The service on its private PostgreSQL, and a table on that same server for what a user would write by hand.
 
-service=''        # its address
-postgres_bin=''   # the folder of pgbench and psql
-bench_database='' # a connection string to the table for pgbench
+service=''         # its address
+service_process='' # its id
+postgres_bin=''    # the folder of pgbench and psql
+bench_database=''  # a connection string to the table for pgbench
 
 find_postgres_bin() {
     local folder
@@ -20,6 +21,7 @@ service_address() {
 need_service() {
     [[ -z $service ]] || return 0
     start holdfast "$build/holdfast" serve --listen 127.0.0.1:0 --data "$work_folder/data" --log-level warn
+    service_process=${started[-1]}
     wait_for holdfast 60 service_address || return
     say "loading $keys entries"
     fill "$service" --request 'PUT /v1/buckets/bench/entries/{key}' --header 'Content-Type: text/plain' \
@@ -27,9 +29,27 @@ need_service() {
     settle 'host='"$work_folder"'/data/socket user=holdfast dbname=holdfast'
 }
 
-# settle DATABASE: what loading left behind is cleaned up now, not during a measurement.
+# start_ms: milliseconds from the start of another process of the service on the same database to its first 200 on /readyz.
+start_ms() {
+    local port process begun
+    port=$(free_port)
+    begun=$(date +%s%N)
+    "$build/holdfast" serve --listen "127.0.0.1:$port" --log-level warn \
+        --database "host=$work_folder/data/socket user=holdfast dbname=holdfast" >"$work_folder/probe" 2>&1 &
+    process=$!
+    until answers "127.0.0.1:$port" /readyz 2>/dev/null; do
+        kill -0 "$process" 2>/dev/null || return
+        sleep 0.005
+    done
+    echo $((($(date +%s%N) - begun) / 1000000))
+    stop_one "$process"
+}
+
+# settle DATABASE: what loading left behind is cleaned up now, not during a measurement, and all tables are in memory.
 settle() {
-    sql "$1" 'vacuum analyze; checkpoint'
+    sql "$1" 'vacuum analyze; checkpoint; create extension if not exists pg_prewarm' || return
+    sql "$1" "select sum(pg_prewarm(oid)) from pg_class
+        where relkind in ('r', 'i', 't') and relnamespace::regnamespace::text not like 'pg\\_cat%'" >"$work_folder/probe"
 }
 
 sql() {
@@ -88,4 +108,29 @@ pgbench_select() {
 # pgbench_upsert METRIC CLIENTS
 pgbench_upsert() {
     pgbench_run "$1" "$2" "$here/pgbench/upsert.sql"
+}
+
+need_locks() {
+    [[ $(sql "$bench_database" "select to_regclass('locks') is not null") == f ]] || return 0
+    sql "$bench_database" "
+        create table locks (key bytea primary key, holder text not null, expires_at timestamptz not null);
+        insert into locks select convert_to((100000000 + i)::text, 'UTF8'), 'worker', '-infinity'
+            from generate_series(0, $keys - 1) i" || return
+    say "acquiring $keys leases"
+    fill "$service" --request 'POST /v1/buckets/bench/leases/{key}' --body '{"holder":"worker","ttl":"100ms"}' --status 201 ||
+        return
+    settle "$bench_database" && settle 'host='"$work_folder"'/data/socket user=holdfast dbname=holdfast'
+}
+
+# holdfast_lease METRIC CONNECTIONS: pairs of an acquire and a release, of leases that nobody else wants.
+holdfast_lease() {
+    load "$1" "$service" "$2" --request 'POST /v1/buckets/bench/leases/{key}' --body '{"holder":"worker","ttl":"30s"}' \
+        --status 201 --status 200 --apart --take '"token":"' --reply-has '"holder":"worker"' \
+        --then 'DELETE /v1/buckets/bench/leases/{key}?holder=worker&token={answer}' \
+        --then-reply '{"released":true}'$'\n'
+}
+
+# pgbench_upsert_twice METRIC CLIENTS
+pgbench_upsert_twice() {
+    pgbench_run "$1" "$2" "$here/pgbench/upsert-twice.sql"
 }

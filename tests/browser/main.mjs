@@ -1,0 +1,34 @@
+// Runs every test that a file here exports, one page after the other in one browser, and counts.
+import * as docs from './docs_test.mjs';
+import * as ui from './ui_test.mjs';
+import * as token from './token_test.mjs';
+import {close} from './browser.mjs';
+
+const LONGEST = 240000;
+
+const wanted = process.argv.slice(2); // names of tests; none for all
+
+let passed = 0;
+let failed = 0;
+
+function late() {
+    return new Promise((_, reject) => {
+        setTimeout(() => reject(new Error(`it took over ${LONGEST / 1000} s`)), LONGEST).unref();
+    });
+}
+
+// The tests about tokens come last: the first token shuts the door for everybody without one.
+for (const [name, test] of [docs, ui, token].flatMap(file => Object.entries(file))) {
+    if (wanted.length && !wanted.includes(name))
+        continue;
+    try {
+        await Promise.race([test(), late()]);
+        passed += 1;
+    } catch (error) {
+        failed += 1;
+        console.log(`FAILED ${name}\n    ${error.stack.replaceAll('\n', '\n    ')}`);
+    }
+}
+await close();
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,199 @@
+// All use the same keys: what they were told for certain, and what they were not, bounds what must be there.
+#include "chaos/limits.h"
+
+#include "chaos/load.h"
+#include "support/clock.h"
+#include "support/entry_client.h"
+#include "support/random.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CLIENTS = 6,
+    QUOTAS = 40, // keys, used one after the other
+    LIMIT = 100, // of each
+    PAUSE_MS = 10,
+};
+
+// What happened to one key.
+struct tally {
+    atomic_llong granted; // for certain
+    atomic_llong doubtful;
+};
+
+struct client {
+    pthread_t thread;
+    struct random random;
+    struct entry_client connections[LOAD_REPLICAS];
+    char complaint[400];
+};
+
+static struct {
+    struct client clients[CLIENTS];
+    size_t replicas;
+    atomic_bool stopping;
+    atomic_bool broken;
+    atomic_int quota; // in use now
+    struct tally quotas[QUOTAS];
+    struct tally counter;
+    atomic_llong refused;
+} limits;
+
+static void complain(struct client *client, const char *target, const struct entry_reply *reply)
+{
+    snprintf(client->complaint, sizeof client->complaint, "%s was answered %d %.*s", target, reply->status,
+             (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+    atomic_store(&limits.broken, true);
+}
+
+static void ask(struct client *client, const char *method, const char *target, const char *body,
+                struct entry_reply *reply)
+{
+    size_t replica = random_below(&client->random, limits.replicas);
+    struct entry_client *connection = &client->connections[replica];
+    connection->port = load_port(replica);
+    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
+    if (connection->port == 0)
+        return;
+    struct entry_request request = {
+        .method = method, .target = target, .body = bytes_of(body), .content_type = "application/json"};
+    entry_client_ask(connection, &request, reply);
+}
+
+// Whether the call may have had an effect that nobody was told of.
+static bool is_doubtful(const struct entry_reply *reply)
+{
+    return reply->outcome == ENTRY_NO_ANSWER || (reply->outcome == ENTRY_ANSWERED && reply->status == 503 &&
+                                                 strstr((const char *)reply->body.data, "outcome_unknown"));
+}
+
+static bool body_begins(const struct entry_reply *reply, const char *text)
+{
+    return reply->body.size >= strlen(text) && memcmp(reply->body.data, text, strlen(text)) == 0;
+}
+
+static void use_quota(struct client *client)
+{
+    struct entry_reply reply;
+    char target[80];
+    int quota = atomic_load(&limits.quota);
+    snprintf(target, sizeof target, "/v1/quotas/chaos-quota/%d/allow", quota);
+    ask(client, "POST", target, "{}", &reply);
+    if (is_doubtful(&reply)) {
+        atomic_fetch_add(&limits.quotas[quota].doubtful, 1);
+    } else if (reply.outcome == ENTRY_ANSWERED && reply.status == 200) {
+        if (body_begins(&reply, "{\"ok\":true")) {
+            atomic_fetch_add(&limits.quotas[quota].granted, 1);
+            return;
+        }
+        atomic_fetch_add(&limits.refused, 1);
+        if (quota + 1 < QUOTAS)
+            atomic_compare_exchange_strong(&limits.quota, &quota, quota + 1);
+        return;
+    } else if (reply.outcome == ENTRY_ANSWERED && reply.status != 503) {
+        complain(client, target, &reply);
+    }
+    clock_pause(PAUSE_MS);
+}
+
+static void count(struct client *client)
+{
+    struct entry_reply reply;
+    ask(client, "POST", "/v1/counters/chaos-counter/k/add", "{\"by\":1}", &reply);
+    if (is_doubtful(&reply))
+        atomic_fetch_add(&limits.counter.doubtful, 1);
+    else if (reply.outcome == ENTRY_ANSWERED && reply.status == 200)
+        atomic_fetch_add(&limits.counter.granted, 1);
+    else if (reply.outcome == ENTRY_ANSWERED && reply.status != 503)
+        complain(client, "add", &reply);
+}
+
+static void *run_client(void *argument)
+{
+    struct client *client = argument;
+    while (!atomic_load(&limits.stopping) && !client->complaint[0]) {
+        use_quota(client);
+        count(client);
+    }
+    return NULL;
+}
+
+static void declare(struct client *client, const char *target, const char *body)
+{
+    struct entry_reply reply;
+    ask(client, "PUT", target, body, &reply);
+    ck_assert_msg(reply.outcome == ENTRY_ANSWERED && reply.status == 201, "%s: %d", target, reply.status);
+}
+
+void limits_start(uint64_t seed, size_t replicas)
+{
+    limits.replicas = replicas;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct client *client = &limits.clients[i];
+        client->random = random_seeded(seed, 2000 + i);
+        for (size_t j = 0; j < replicas; j++)
+            client->connections[j] = entry_client_new(0);
+    }
+    declare(&limits.clients[0], "/v1/quotas/chaos-quota",
+            "{\"windows\":{\"a\":\"100/30d\",\"b\":\"150/300d\"}}");
+    declare(&limits.clients[0], "/v1/counters/chaos-counter", "{}");
+    for (unsigned i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&limits.clients[i].thread, NULL, run_client, &limits.clients[i]), 0);
+}
+
+bool limits_are_broken(void)
+{
+    return atomic_load(&limits.broken);
+}
+
+// The number behind `member` in the reply to a GET.
+static long long number_at(const char *target, const char *member)
+{
+    struct entry_reply reply;
+    ask(&limits.clients[0], "GET", target, "", &reply);
+    ck_assert_msg(reply.outcome == ENTRY_ANSWERED && reply.status == 200, "%s: %d", target, reply.status);
+    const char *found = strstr((const char *)reply.body.data, member);
+    ck_assert_msg(found != NULL, "%s: %.*s", target, (int)reply.body.size, (const char *)reply.body.data);
+    return strtoll(found + strlen(member), NULL, 10);
+}
+
+static void check_tally(const char *name, struct tally *tally, long long there)
+{
+    long long granted = atomic_load(&tally->granted), doubtful = atomic_load(&tally->doubtful);
+    ck_assert_msg(there >= granted, "%s: %lld were granted and %lld are there", name, granted, there);
+    ck_assert_msg(there <= granted + doubtful, "%s: %lld were granted, %lld doubtful, and %lld are there",
+                  name, granted, doubtful, there);
+}
+
+void limits_finish(void)
+{
+    atomic_store(&limits.stopping, true);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(limits.clients[i].thread, NULL);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_msg(limits.clients[i].complaint[0] == '\0', "%s", limits.clients[i].complaint);
+    int used = atomic_load(&limits.quota);
+    for (int i = 0; i <= used; i++) {
+        char target[80];
+        snprintf(target, sizeof target, "/v1/quotas/chaos-quota/%d", i);
+        long long there = number_at(target, "\"used\":");
+        ck_assert_msg(there <= LIMIT && atomic_load(&limits.quotas[i].granted) <= LIMIT,
+                      "%s is over its limit: %lld, %lld granted", target, there,
+                      (long long)atomic_load(&limits.quotas[i].granted));
+        check_tally(target, &limits.quotas[i], there);
+    }
+    check_tally("the counter", &limits.counter, number_at("/v1/counters/chaos-counter/k", "\"value\":"));
+    printf("limits: %d quotas used up, %lld uses refused; counted %lld times, %lld doubtful\n", used,
+           (long long)atomic_load(&limits.refused), (long long)atomic_load(&limits.counter.granted),
+           (long long)atomic_load(&limits.counter.doubtful));
+    fflush(stdout);
+    ck_assert_int_gt(atomic_load(&limits.counter.granted), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        for (size_t j = 0; j < limits.replicas; j++)
+            entry_client_close(&limits.clients[i].connections[j]);
+}
