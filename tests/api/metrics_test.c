@@ -154,14 +154,15 @@ START_TEST(hostile_requests_add_no_series)
         send_hostile(round);
     struct scrape *after = scrape();
     // The answers of /metrics itself are counted by status too.
-    ck_assert_uint_le(scrape_series(after), scrape_series(before) + SERIES);
-    ck_assert(scrape_mentions(after, "route=\"none\",method=\"other\""));
-    ck_assert(!scrape_mentions(after, "secret"));
-    ck_assert(!scrape_mentions(after, "BREW"));
+    ck_assert_uint_le(scrape_mentions(after, ""), scrape_mentions(before, "") + SERIES);
+    ck_assert_uint_gt(scrape_mentions(after, "route=\"none\",method=\"other\""), 0);
+    ck_assert_uint_eq(scrape_mentions(after, "secret"), 0);
+    ck_assert_uint_eq(scrape_mentions(after, "BREW"), 0);
     for (int round = 6; round < 12; round++)
         send_hostile(round);
     struct scrape *last = scrape();
-    ck_assert_uint_eq(scrape_series(last), scrape_series(after));
+    // What the sweeper owes is told while it is known, whatever clients send.
+    ck_assert_uint_eq(scrape_mentions(last, "route="), scrape_mentions(after, "route="));
     scrape_free(before);
     scrape_free(after);
     scrape_free(last);

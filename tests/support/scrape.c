@@ -245,15 +245,11 @@ double scrape_value(const struct scrape *scrape, const char *series)
     return -1;
 }
 
-size_t scrape_series(const struct scrape *scrape)
+size_t scrape_mentions(const struct scrape *scrape, const char *text)
 {
-    return scrape->count;
-}
-
-bool scrape_mentions(const struct scrape *scrape, const char *text)
-{
+    size_t result = 0;
     for (size_t i = 0; i < scrape->count; i++)
         if (strstr(scrape->series[i].text, text))
-            return true;
-    return false;
+            result++;
+    return result;
 }

@@ -16,7 +16,5 @@ void scrape_free(struct scrape *scrape);
 // The value of a series as it is written, `name{label="value",…}`; -1 when it is not there.
 double scrape_value(const struct scrape *scrape, const char *series);
 
-size_t scrape_series(const struct scrape *scrape); // how many there are
-
-// Whether a series has the text anywhere in its name or labels.
-bool scrape_mentions(const struct scrape *scrape, const char *text);
+// How many series have the text anywhere in their name or labels.
+size_t scrape_mentions(const struct scrape *scrape, const char *text);
