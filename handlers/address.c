@@ -6,11 +6,9 @@
 #include "handlers/fork.h"
 #include "handlers/json_input.h"
 
-enum { NAME_BYTES = 128 };
-
 bool bucket_name_valid(struct bytes name)
 {
-    return name.size && name.size <= NAME_BYTES && text_is_utf8(name) && !text_has_control(name);
+    return name.size && name.size <= ADDRESS_NAME_BYTES && text_is_utf8(name) && !text_has_control(name);
 }
 
 bool name_check(struct request *request, const char *parameter, struct bytes name)
@@ -18,7 +16,7 @@ bool name_check(struct request *request, const char *parameter, struct bytes nam
     if (bucket_name_valid(name))
         return true;
     reply_invalid(request, parameter, "a name is 1 to %d bytes of UTF-8 without control characters",
-                  NAME_BYTES);
+                  ADDRESS_NAME_BYTES);
     return false;
 }
 

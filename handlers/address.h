@@ -3,6 +3,8 @@
 
 #include "handlers/context.h"
 
+enum { ADDRESS_NAME_BYTES = 128 };
+
 struct address {
     struct bytes bucket; // or the name of what is no bucket: one namespace holds them all
     struct bytes path;   // branch and key, as stored

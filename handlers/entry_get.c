@@ -10,8 +10,6 @@
 #include "handlers/outcome.h"
 #include "http/prefer.h"
 
-enum { LONGEST_WAIT = 300 };
-
 // --- what was found
 // ---------------------------------------------------------------------------------------------------
 
@@ -125,7 +123,7 @@ void reply_found(struct request *request, const struct get_call *call, const str
 // --- waiting
 // ----------------------------------------------------------------------------------------------------------
 
-// Seconds of any number of digits, no more than LONGEST_WAIT; -1 for what is no number.
+// Seconds of any number of digits, no more than PREFERRED_WAIT_MOST; -1 for what is no number.
 static int clamped_seconds(struct bytes text)
 {
     int seconds = text.size ? 0 : -1;
@@ -133,8 +131,8 @@ static int clamped_seconds(struct bytes text)
         if (text.data[i] < '0' || text.data[i] > '9')
             return -1;
         seconds = seconds * 10 + (text.data[i] - '0');
-        if (seconds > LONGEST_WAIT)
-            seconds = LONGEST_WAIT;
+        if (seconds > PREFERRED_WAIT_MOST)
+            seconds = PREFERRED_WAIT_MOST;
     }
     return seconds;
 }

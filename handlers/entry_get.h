@@ -30,7 +30,9 @@ struct value known_version(const struct request *request);
 void reply_found(struct request *request, const struct get_call *call, const struct found *found,
                  const struct outcome *outcome);
 
-// The seconds of `Prefer: wait`, at most 300; -1 when the client names none that can be read.
+enum { PREFERRED_WAIT_MOST = 300 }; // seconds
+
+// The seconds of `Prefer: wait`, cut at the most; -1 when the client names none that can be read.
 int preferred_wait(const struct request *request);
 
 // Adds `Preference-Applied: wait=N`.

@@ -1,6 +1,7 @@
 // The table of routes: every path and method of the service, one row each.
 #include "handlers/access.h"
 #include "handlers/buckets.h"
+#include "handlers/capabilities.h"
 #include "handlers/context.h"
 #include "handlers/counters.h"
 #include "handlers/document.h"
@@ -240,6 +241,7 @@ const struct route routes[] = {
     {"GET", "/v1/tokens/{name}", TOKENS, token_get, BODY_NONE, 0, {0}},
     {"DELETE", "/v1/tokens/{name}", TOKENS, token_revoke, BODY_NONE, 0, {0}},
 
+    {"GET", "/v1/capabilities", OPEN, capabilities_get, BODY_NONE, 0, {0}},
     {"GET", "/livez", OPEN, health_livez, BODY_NONE, ROUTE_HEALTH, {0}},
     {"GET", "/readyz", OPEN, health_readyz, BODY_NONE, ROUTE_HEALTH, {0}},
     {"GET", "/metrics", OPEN, metrics_get, BODY_NONE, 0, {0}},

@@ -92,6 +92,7 @@ static const struct rule {
     {"createToken", ADMINISTRATOR, 0, NOTHING, "{\"name\":\"app\",\"grants\":[\"read:app\"]}"},
     {"getToken", ADMINISTRATOR, 0, NOTHING, NULL},
     {"revokeToken", ADMINISTRATOR, 0, NOTHING, NULL},
+    {"getCapabilities", PUBLIC, 0, NOTHING, NULL},
     {"getLiveness", PUBLIC, 0, NOTHING, NULL},
     {"headLiveness", PUBLIC, 0, NOTHING, NULL},
     {"getReadiness", PUBLIC, 0, NOTHING, NULL},

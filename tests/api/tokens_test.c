@@ -56,6 +56,7 @@ START_TEST(first_token_shuts_the_door_on_all_replicas)
     ck_status(GET("/livez"), 200);
     ck_status(GET("/readyz"), 200);
     ck_status(GET("/openapi.json"), 200);
+    ck_status(GET("/v1/capabilities"), 200);
     // The last token that is revoked does not open it again.
     struct answer *tokens = GET("/v1/tokens", root);
     const char *name = entry_text(json_array_get(json_object_get(tokens->json, "tokens"), 0), "name");
