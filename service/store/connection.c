@@ -519,8 +519,8 @@ static void take_calls(struct connection *connection)
             connection->leaving = true;
     }
     // The server gets its next call before the answers of the last one are dealt with: both work at once
-    // then.
-    if (usable)
+    // then. Through a pooler a setup, which an answer may ask for, must be the only call under way.
+    if (usable && !connection->options->pooled)
         connection_flush(connection);
     while (done) {
         struct call *call = done;
@@ -740,12 +740,19 @@ static bool send_call(struct connection *connection, struct call *call)
     return call_send(call, connection->pg, &connection->scratch);
 }
 
+// A pooler lends a session to somebody else as soon as it has answered, were the next call half sent: what
+// follows goes to another session then, and the one that has the half is lost to whoever has it next.
+static bool may_send(const struct connection *connection)
+{
+    return connection->options->pooled ? !connection->first : connection->calls < CALLS_IN_FLIGHT;
+}
+
 void connection_flush(struct connection *connection)
 {
     if (connection->state != CONNECTION_READY || connection->leaving || !connection->waiting)
         return;
     bool sent = false;
-    while (connection->waiting && connection->calls < CALLS_IN_FLIGHT) {
+    while (connection->waiting && may_send(connection)) {
         struct lane *lane = oldest_lane(connection);
         struct call *call = call_new();
         call_gather(call, lane);

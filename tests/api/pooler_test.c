@@ -3,6 +3,7 @@
 #include "api.h"
 
 #include "support/clock.h"
+#include "support/parallel.h"
 #include "support/pooler.h"
 #include "support/process.h"
 #include "support/scratch.h"
@@ -99,6 +100,50 @@ START_TEST(pooled_sessions_are_left_as_they_were)
         free(settings);
     }
     PQfinish(connection);
+    end_all();
+}
+END_TEST
+
+enum { WRITERS = 24, ROUNDS = 12, LARGE = 60 * 1000 };
+
+struct mixing {
+    int rounds[WRITERS]; // that went well
+};
+
+// Values so large that the pooler hands them on in parts, each of another letter.
+static void write_large(size_t index, void *user)
+{
+    struct mixing *mixing = user;
+    struct http_client *client = http_client_new(service_url(index % 2 ? api.service : api.twin));
+    char *value = malloc(LARGE);
+    bool good = value != NULL;
+    for (int i = 0; good && i < ROUNDS; i++) {
+        const char *path = http_text(client, "/v1/buckets/large/entries/%zu", index);
+        memset(value, 'a' + (int)(index + (size_t)i) % 26, LARGE);
+        int status = http(client, "PUT", path, bytes_make(value, LARGE))->status;
+        struct answer *got = http(client, "GET", path, NO_BODY);
+        good = status == (i ? 204 : 201) && got->status == 200 && answer_is(got, bytes_make(value, LARGE));
+        mixing->rounds[index] += good;
+    }
+    free(value);
+    http_client_free(client);
+}
+
+// The pooler lends a session on when it has answered, were the next call half sent: no call may be under way
+// while another is sent, or the halves end in two sessions.
+START_TEST(pooled_calls_are_not_mixed)
+{
+    struct mixing mixing = {{0}};
+    size_t before;
+    free(scratch_read(postgres_log(api.postgres), &before));
+    start_all();
+    parallel_run(WRITERS, write_large, &mixing);
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(mixing.rounds[i], ROUNDS);
+    char *log = scratch_read(postgres_log(api.postgres), NULL);
+    ck_assert_ptr_null(strstr(log + before, "invalid frontend message"));
+    ck_assert_ptr_null(strstr(log + before, "incomplete message"));
+    free(log);
     end_all();
 }
 END_TEST
@@ -243,6 +288,7 @@ END_TEST
 Suite *pooler_suite(void)
 {
     const TTest *const tests[] = {pooled_sessions_are_left_as_they_were,
+                                  pooled_calls_are_not_mixed,
                                   pooled_writes_wake_waits,
                                   server_that_changes_behind_the_pooler_repeats_nothing,
                                   pooler_that_was_not_spoken_of_is_found_out,
