@@ -3,6 +3,7 @@
 #include "entry_steps.h"
 
 #include "support/clock.h"
+#include "support/pooler.h"
 #include "support/scratch.h"
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -158,17 +159,39 @@ START_TEST(doubtful_trace_is_none)
 }
 END_TEST
 
+struct carried {
+    PGconn *observer;
+    const char *name;
+    const char *bucket;
+};
+
+// A pooler's session is named for whom it served last, so somebody must be served while we look.
+static bool session_is_named(void *user)
+{
+    const struct carried *carried = user;
+    const char *path = api_entry(carried->bucket, "k");
+    if (pooler_is_wanted()) {
+        http_client_reconnect(api.client); // perhaps to another worker
+        ck_reply(PUT(path, BODY("v")), answer_->status < 300);
+        ck_status(GET(path), 200);
+        ck_status(GET(TEXT("/v1/buckets/%s/entries", carried->bucket)), 200);
+    }
+    return sql_number(carried->observer,
+                      "select count(*) from pg_stat_activity where datname = current_database() and "
+                      "application_name = 'holdfast %s'",
+                      carried->name) >= 1;
+}
+
 START_TEST(sessions_say_what_they_carry)
 {
     static const char *const names[] = {"read/0", "write/0", "list/0"};
-    PGconn *connection = database_connect(&api.database);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        ck_assert_int_ge(sql_number(connection,
-                                    "select count(*) from pg_stat_activity where datname = "
-                                    "current_database() and application_name = 'holdfast %s'",
-                                    names[i]),
-                         1);
-    PQfinish(connection);
+    struct carried carried = {.observer = database_connect(&api.database), .bucket = api_bucket()};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        carried.name = names[i];
+        ck_assert_msg(clock_wait(session_is_named, &carried, pooler_is_wanted() ? 10 * 1000 : 0),
+                      "no session is named for %s", names[i]);
+    }
+    PQfinish(carried.observer);
 }
 END_TEST
 

@@ -3,6 +3,7 @@
 
 #include "support/clock.h"
 #include "support/failure.h"
+#include "support/postgres.h"
 #include "support/process.h"
 #include "support/scratch.h"
 
@@ -57,12 +58,13 @@ static char *write_settings(const char *folder, const char *sockets, const char 
                                 "listen_port = " PORT "\n"
                                 "auth_type = trust\n"
                                 "auth_file = %s\n"
+                                "admin_users = postgres\n"
                                 "pool_mode = transaction\n"
                                 "default_pool_size = 8\n"
                                 "server_round_robin = 1\n"
                                 "server_idle_timeout = 10\n"
                                 "server_login_retry = 0.1\n"
-                                "query_wait_timeout = 1\n"
+                                "query_wait_timeout = 2\n"
                                 "max_client_conn = 2000\n%s",
                                 sockets, folder, users, more ? more : "");
     char *settings = write_file(folder, "settings", text);
@@ -133,4 +135,34 @@ char *pooler_url(const char *url)
         pooled = scratch_printf("%.*s" FOLDER "&port=" PORT "%s", (int)(slash - url), url, end);
     free(socket);
     return pooled;
+}
+
+// Of those that PgBouncer tells of.
+static int clients_named(PGconn *console, const struct database *database, const char *name)
+{
+    int count = 0;
+    PGresult *clients = PQexec(console, "show clients");
+    int databases = PQfnumber(clients, "database"), names = PQfnumber(clients, "application_name");
+    if (databases < 0 || names < 0)
+        support_fail("PgBouncer does not tell of its clients: %s", PQerrorMessage(console));
+    for (int i = 0; i < PQntuples(clients); i++)
+        count += strcmp(PQgetvalue(clients, i, databases), database->name) == 0 &&
+                 strncmp(PQgetvalue(clients, i, names), name, strlen(name)) == 0;
+    PQclear(clients);
+    return count;
+}
+
+int pooler_cut(const struct database *database, const char *name)
+{
+    char *pooled = pooler_url(database->url);
+    PGconn *console = PQconnectdbParams((const char *const[]){"dbname", "dbname", NULL},
+                                        (const char *const[]){pooled, "pgbouncer", NULL}, 1);
+    if (!pooled || PQstatus(console) != CONNECTION_OK)
+        support_fail("PgBouncer's console does not answer: %s", PQerrorMessage(console));
+    int count = clients_named(console, database, name);
+    sql_run(console, "kill %s", database->name);
+    sql_run(console, "resume %s", database->name);
+    PQfinish(console);
+    free(pooled);
+    return count;
 }

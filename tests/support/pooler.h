@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 struct pooler;
+struct database;
 
 // Whether the environment's HOLDFAST_TEST_POOLER says yes.
 bool pooler_is_wanted(void);
@@ -23,3 +24,7 @@ char *pooler_address(const char *folder, const char *database);
 // The address of the same database through the pooler that pooler_is_wanted() asked for, to be freed; NULL
 // when there is none before it.
 char *pooler_url(const char *url);
+
+// Cuts all connections that the pooler before this database has of clients of that database, and gives how
+// many of them had an application's name with this beginning.
+int pooler_cut(const struct database *database, const char *name);
