@@ -25,8 +25,8 @@ struct health {
     struct timer timer; // first: the timer is the health
     struct context *context;
     struct operation probe;
-    struct value none[1];
-    unsigned place; // among the workers of the process
+    struct value binary[2]; // what the database judges it by
+    unsigned place;         // among the workers of the process
     bool probing;
     bool writable;
     int64_t asked;    // when it was last probed

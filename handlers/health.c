@@ -22,7 +22,9 @@ static atomic_uint workers;
 static const struct statement probe_statement = {
     .name = "probe",
     .sql = "select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off', "
-           "holdfast.schema_version()",
+           "holdfast.schema_serves($1, $2)",
+    .columns = 2,
+    .column = {COLUMN_INT4, COLUMN_TEXT},
     .form = STATEMENT_ALONE,
     .role = ROLE_WRITE,
     .only_reads = true,
@@ -33,7 +35,7 @@ static void probe_done(struct operation *operation, const struct outcome *outcom
     struct health *health = operation->owner;
     health->probing = false;
     health->writable = outcome->kind == OUTCOME_ROWS && outcome->rows == 1 && outcome_number(outcome, 0, 0) &&
-                       outcome_number(outcome, 0, 1) >= migrate_latest();
+                       outcome_number(outcome, 0, 1);
     if (health->writable)
         health->answered = timestamp_monotonic();
 }
@@ -50,8 +52,10 @@ static void probe(struct health *health)
 {
     health->probing = true;
     health->asked = timestamp_monotonic();
+    health->binary[0] = value_number(migrate_latest());
+    health->binary[1] = value_bytes(bytes_of(HOLDFAST_VERSION));
     health->probe = (struct operation){
-        .statement = &probe_statement, .values = health->none, .done = probe_done, .owner = health};
+        .statement = &probe_statement, .values = health->binary, .done = probe_done, .owner = health};
     store_submit(health->context->store, &health->probe);
 }
 
@@ -105,8 +109,9 @@ void health_readyz(struct request *request)
     if (http_server_draining(context->server))
         reply_simple_problem(request, PROBLEM_UNAVAILABLE, "the service is shutting down");
     else if (!all_are_ready(context))
-        reply_simple_problem(request, PROBLEM_UNAVAILABLE,
-                             "the database is away, cannot be written, or lacks migrations");
+        reply_simple_problem(
+            request, PROBLEM_UNAVAILABLE,
+            "the database is away, cannot be written, or has not the schema of this release");
     else
         reply_json(request, 200, bytes_of("{\"status\":\"ready\"}\n"));
 }

@@ -44,9 +44,10 @@ static int run_serve(int argc, char **argv)
 static int migrate_database(const char *connection, const char *role)
 {
     char error[1024];
-    if (migrate(connection, error, sizeof error) &&
-        (!role || migrate_grant(connection, role, error, sizeof error))) {
-        printf("the schema is at migration %d\n", migrate_latest());
+    int number = migrate(connection, error, sizeof error);
+    if (number && (!role || migrate_grant(connection, role, error, sizeof error))) {
+        printf("the schema is at migration %d%s\n", number,
+               number > migrate_latest() ? ", of a later release beside which this one serves" : "");
         return 0;
     }
     fprintf(stderr, "holdfast: %s\n", error);

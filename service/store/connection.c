@@ -19,6 +19,7 @@ enum {
     OPENING_LIMIT = 3 * 1000 * 1000,
     PATIENCE = 1000 * 1000, // how long operations wait for the first attempt after a loss
     AGE_CHECK = 250 * 1000,
+    REDEFINITIONS = 3, // tries that may fail since what they call is being replaced
 };
 
 static void connection_open(struct connection *connection);
@@ -339,6 +340,16 @@ static bool unprepared(const struct call *call)
     return sqlstate_is(call, "26000") || sqlstate_is(call, "0A000");
 }
 
+// Another release may replace functions beneath a call that is under way: it fails, and finds the new ones
+// when it is made again.
+static bool redefined(const struct call *call)
+{
+    for (int i = 0; i < call->count; i++)
+        if (call->operations[i]->attempts >= REDEFINITIONS)
+            return false;
+    return sqlstate_class(call, "42") || sqlstate_is(call, "XX000");
+}
+
 // Conditions of the server, not of the statement: nothing was done, and later it may work.
 static bool failure_passes(const struct call *call)
 {
@@ -367,14 +378,14 @@ static void call_again(struct connection *connection, struct call *call, bool al
 // A connection whose calls each stand alone: what can be tried again is.
 static void refused_alone(struct connection *connection, struct call *call)
 {
-    if (unprepared(call) || sqlstate_class(call, "42"))
+    if (unprepared(call) || redefined(call) || sqlstate_class(call, "42"))
         call->lane->prepared[0] = 0;
     if (sqlstate_is(call, "HF001")) { // the tables were restored under us
         if (connection->state == CONNECTION_READY && !send_setup(connection))
             connection_lost(connection, "database_lost");
         call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
-    } else if (unprepared(call) || sqlstate_class(call, "40")) {
+    } else if (unprepared(call) || redefined(call) || sqlstate_class(call, "40")) {
         call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
     } else if (failure_passes(call)) {
@@ -398,16 +409,18 @@ static void refused_in_transaction(struct connection *connection, struct call *c
 {
     bool restored = sqlstate_is(call, "HF001"); // a new session lifts the revision
     bool again = restored || unprepared(call) || sqlstate_class(call, "40");
+    bool replaced = redefined(call);
     call->lane->prepared[0] = 0;
     if (!connection->failed) // what follows in a failed transaction fails of itself
-        connection->worth_again = again;
+        connection->worth_again = again || replaced;
     connection->failed = true;
     if (again || failure_passes(call)) {
         call_count_refusal(connection, CALL_PUT_OFF);
         call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
     } else {
-        call_count_refusal(connection, CALL_FAILED);
-        call_complain(connection, LOG_ERROR, "statement_failed", call);
+        call_count_refusal(connection, replaced ? CALL_REPEATED : CALL_FAILED);
+        call_complain(connection, replaced ? LOG_WARN : LOG_ERROR,
+                      replaced ? "statement_put_off" : "statement_failed", call);
         call_finish(call, OUTCOME_FAILED, NULL);
     }
     if (restored)

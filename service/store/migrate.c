@@ -6,6 +6,7 @@
 #include "store/sql_files.h"
 
 #include <libpq-fe.h>
+#include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 enum {
     OLDEST_SERVER = 140000,
     CHECKSUM_SIZE = crypto_hash_sha256_BYTES * 2 + 1, // hexadecimal digits and a NUL
+    LOCK_PAUSE_MS = 500,
 };
 
 // "holdfast" in ASCII. The one-number locks are apart from the two-number ones that the functions take.
@@ -22,13 +24,15 @@ enum {
 struct migration {
     PGconn *connection;
     struct refusal *refusal;
+    bool locked_out; // the last file failed since a table was in use
 };
 
-// What the database lacks, as read from its own records.
-struct lacks {
-    bool records; // the tables that hold the records
-    bool migrations;
-    bool functions;
+// How the database stands to this binary, as read from its own records.
+struct standing {
+    bool lacks_records; // the tables that hold the records
+    bool lacks_migrations;
+    bool lacks_functions;
+    int number; // of the last migration applied
 };
 
 int migrate_latest(void)
@@ -124,8 +128,10 @@ static bool check_server(struct migration *m)
 
 static bool read_records_exist(struct migration *m, bool *exist)
 {
-    PGresult *result = query(m, "select to_regclass('holdfast.migrations') is not null"
-                                " and to_regclass('holdfast.function_files') is not null");
+    PGresult *result =
+        query(m, "select count(*) = 2 from pg_attribute where not attisdropped and (attrelid, attname) in "
+                 "((to_regclass('holdfast.migrations')::oid, 'serves_from'), "
+                 "(to_regclass('holdfast.function_files')::oid, 'release'))");
     if (result == NULL)
         return false;
     *exist = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
@@ -133,15 +139,20 @@ static bool read_records_exist(struct migration *m, bool *exist)
     return true;
 }
 
-// Whether one applied migration is the one this binary has under that number.
-static bool check_applied(struct migration *m, long number, const char *checksum)
+// Whether a binary like this one may serve beside a migration that it does not know.
+static bool check_unknown(struct migration *m, long number, long serves_from)
 {
-    if (number < 1 || number > migrate_latest())
-        return refuse(
-            m->refusal,
-            "the database has migration %ld, this binary (%s) knows only %d: the database is newer, "
-            "run a newer holdfast",
-            number, HOLDFAST_VERSION, migrate_latest());
+    if (serves_from <= migrate_latest())
+        return true;
+    return refuse(m->refusal,
+                  "the database has migration %ld, which takes a binary that knows migration %ld; this one "
+                  "(%s) knows %d: the database is newer, run a newer holdfast",
+                  number, serves_from, HOLDFAST_VERSION, migrate_latest());
+}
+
+// Whether one applied migration is the one this binary has under that number.
+static bool check_known(struct migration *m, long number, const char *checksum)
+{
     const struct sql_file *file = &sql_migrations[number - 1];
     char ours[CHECKSUM_SIZE];
     checksum_of(file, ours);
@@ -153,57 +164,77 @@ static bool check_applied(struct migration *m, long number, const char *checksum
 }
 
 // `applied` has room for migrate_latest() marks, all false.
-static bool read_migrations(struct migration *m, bool *applied)
+static bool read_migrations(struct migration *m, bool *applied, struct standing *standing)
 {
-    PGresult *result = query(m, "select number, checksum from holdfast.migrations order by number desc");
+    PGresult *result = query(m, "select number, checksum, coalesce(serves_from, number) from "
+                                "holdfast.migrations where number > 0 order by number desc");
     if (result == NULL)
         return false;
     bool ok = true;
+    standing->number = PQntuples(result) > 0 ? atoi(PQgetvalue(result, 0, 0)) : 0;
     for (int row = 0; ok && row < PQntuples(result); row++) {
         long number = strtol(PQgetvalue(result, row, 0), NULL, 10);
-        ok = check_applied(m, number, PQgetvalue(result, row, 1));
-        if (ok)
+        if (number > migrate_latest()) {
+            ok = check_unknown(m, number, strtol(PQgetvalue(result, row, 2), NULL, 10));
+        } else {
+            ok = check_known(m, number, PQgetvalue(result, row, 1));
             applied[number - 1] = true;
+        }
     }
     PQclear(result);
     return ok;
 }
 
-// Whether the recorded function files are exactly ours, in name and text.
-static bool read_functions(struct migration *m, bool *same)
+// The functions of a later release stay: its replicas need them, and they serve those of this one too.
+static bool are_of_later_release(const PGresult *files)
 {
-    PGresult *result =
-        query(m, "select name, checksum from holdfast.function_files order by name collate \"C\"");
-    if (result == NULL)
-        return false;
-    int rows = PQntuples(result);
+    for (int row = 0; row < PQntuples(files); row++)
+        if (strverscmp(PQgetvalue(files, row, 2), HOLDFAST_VERSION) > 0)
+            return true;
+    return false;
+}
+
+// Whether the recorded function files are exactly ours, in name and text.
+static bool are_ours(const PGresult *files)
+{
+    int rows = PQntuples(files);
     int row = 0;
-    *same = true;
-    for (const struct sql_file *file = sql_functions; file->name != NULL && *same; file++, row++) {
+    for (const struct sql_file *file = sql_functions; file->name != NULL; file++, row++) {
         char ours[CHECKSUM_SIZE];
         checksum_of(file, ours);
-        *same = row < rows && strcmp(PQgetvalue(result, row, 0), file->name) == 0 &&
-                strcmp(PQgetvalue(result, row, 1), ours) == 0;
+        if (row >= rows || strcmp(PQgetvalue(files, row, 0), file->name) != 0 ||
+            strcmp(PQgetvalue(files, row, 1), ours) != 0 ||
+            strcmp(PQgetvalue(files, row, 2), HOLDFAST_VERSION) != 0)
+            return false;
     }
-    *same = *same && row == rows;
-    PQclear(result);
+    return row == rows;
+}
+
+static bool read_functions(struct migration *m, bool *lacking)
+{
+    PGresult *files =
+        query(m, "select name, checksum, release from holdfast.function_files order by name collate \"C\"");
+    if (files == NULL)
+        return false;
+    *lacking = !are_of_later_release(files) && !are_ours(files);
+    PQclear(files);
     return true;
 }
 
 // `applied` as for read_migrations.
-static bool read_lacks(struct migration *m, bool *applied, struct lacks *lacks)
+static bool read_standing(struct migration *m, bool *applied, struct standing *standing)
 {
     bool exist;
-    bool same = false;
     if (!read_records_exist(m, &exist))
         return false;
-    if (exist && (!read_migrations(m, applied) || !read_functions(m, &same)))
+    *standing = (struct standing){.lacks_records = !exist, .lacks_functions = !exist};
+    if (exist && (!read_migrations(m, applied, standing) || !read_functions(m, &standing->lacks_functions)))
         return false;
-    lacks->records = !exist;
-    lacks->functions = !same;
-    lacks->migrations = false;
     for (int i = 0; i < migrate_latest(); i++)
-        lacks->migrations = lacks->migrations || !applied[i];
+        standing->lacks_migrations = standing->lacks_migrations || !applied[i];
+    // Between a later release's migrations and its functions, which follow at once.
+    if (standing->number > migrate_latest())
+        standing->lacks_functions = false;
     return true;
 }
 
@@ -212,13 +243,20 @@ static bool read_lacks(struct migration *m, bool *applied, struct lacks *lacks)
 static bool create_records(struct migration *m)
 {
     return run(
-        m, "begin;"
-           "do $$ begin if to_regnamespace('holdfast') is null then create schema holdfast; end if; end $$;"
-           "create table if not exists holdfast.migrations (number integer primary key, name text not null,"
-           " checksum text not null, applied_at timestamptz not null default clock_timestamp());"
-           "create table if not exists holdfast.function_files (name text primary key,"
-           " checksum text not null);"
-           "commit");
+        m,
+        "begin;"
+        "do $$ begin if to_regnamespace('holdfast') is null then create schema holdfast; end if; end $$;"
+        "create table if not exists holdfast.migrations (number integer primary key, name text not null,"
+        " checksum text not null, applied_at timestamptz not null default clock_timestamp());"
+        "create table if not exists holdfast.function_files (name text primary key,"
+        " checksum text not null);"
+        "alter table holdfast.migrations add column if not exists serves_from integer;"
+        "alter table holdfast.function_files add column if not exists release text not null default '0';"
+        "comment on column holdfast.migrations.serves_from is 'The migration that a binary must know to "
+        "serve with this one applied; null: this one.';"
+        "comment on column holdfast.function_files.release is 'Whose text it is: a binary replaces what is "
+        "of its own release or an earlier one.';"
+        "commit");
 }
 
 // Runs a file's text inside the transaction that is open.
@@ -228,6 +266,7 @@ static bool run_file(struct migration *m, const struct sql_file *file)
     bool ok = succeeded(result);
     if (!ok) {
         const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+        m->locked_out = code != NULL && strcmp(code, "55P03") == 0;
         refuse(m->refusal, "%s.sql failed: %s (SQLSTATE %s)", file->name, reason(m, result),
                code != NULL ? code : "none");
     } else if (PQtransactionStatus(m->connection) != PQTRANS_INTRANS) {
@@ -241,23 +280,41 @@ static bool apply_migration(struct migration *m, int number)
 {
     const struct sql_file *file = &sql_migrations[number - 1];
     char number_text[16];
+    char serves_from[16];
     char checksum[CHECKSUM_SIZE];
     snprintf(number_text, sizeof number_text, "%d", number);
+    snprintf(serves_from, sizeof serves_from, "%d", file->serves_from);
     checksum_of(file, checksum);
-    const char *record[] = {number_text, file->name, checksum};
-    if (!run(m, "begin") || !run_file(m, file) ||
-        !run_with(m, "insert into holdfast.migrations (number, name, checksum) values ($1, $2, $3)", 3,
-                  record) ||
+    const char *record[] = {number_text, file->name, checksum, serves_from};
+    if (!run(m, "begin; set local lock_timeout = '500ms'") || !run_file(m, file) ||
+        !run_with(m,
+                  "insert into holdfast.migrations (number, name, checksum, serves_from) "
+                  "values ($1, $2, $3, $4)",
+                  4, record) ||
         !run(m, "commit"))
         return false;
     log_event(LOG_INFO, "migration_applied", "name", file->name, NULL);
     return true;
 }
 
+// Who waits to change a table that a dump or a long list reads has everybody else wait behind it. So it waits
+// only for what requests can bear, and lets them pass before it tries again.
+static bool apply_between_others(struct migration *m, int number)
+{
+    while (!apply_migration(m, number)) {
+        if (!m->locked_out || !run(m, "rollback"))
+            return false;
+        m->locked_out = false;
+        log_event(LOG_WARN, "migration_waits", "name", sql_migrations[number - 1].name, NULL);
+        poll(NULL, 0, LOCK_PAUSE_MS);
+    }
+    return true;
+}
+
 static bool apply_missing(struct migration *m, const bool *applied)
 {
     for (int number = 1; number <= migrate_latest(); number++) {
-        if (!applied[number - 1] && !apply_migration(m, number))
+        if (!applied[number - 1] && !apply_between_others(m, number))
             return false;
     }
     return true;
@@ -313,8 +370,9 @@ static bool record_functions(struct migration *m)
     for (const struct sql_file *file = sql_functions; file->name != NULL; file++) {
         char checksum[CHECKSUM_SIZE];
         checksum_of(file, checksum);
-        const char *record[] = {file->name, checksum};
-        if (!run_with(m, "insert into holdfast.function_files (name, checksum) values ($1, $2)", 2, record))
+        const char *record[] = {file->name, checksum, HOLDFAST_VERSION};
+        if (!run_with(m, "insert into holdfast.function_files (name, checksum, release) values ($1, $2, $3)",
+                      3, record))
             return false;
     }
     return true;
@@ -341,23 +399,23 @@ static bool prepare_session(struct migration *m)
 }
 
 // Under the lock the state is read again: another replica may have done the work while this one waited.
-static bool apply(struct migration *m, bool *applied)
+static bool apply(struct migration *m, bool *applied, struct standing *standing)
 {
-    struct lacks lacks;
-    if (!prepare_session(m) || !read_lacks(m, applied, &lacks))
+    if (!prepare_session(m) || !read_standing(m, applied, standing))
         return false;
-    return (!lacks.records || create_records(m)) && (!lacks.migrations || apply_missing(m, applied)) &&
-           (!lacks.functions || apply_functions(m));
+    if (standing->lacks_records && (!create_records(m) || !read_standing(m, applied, standing)))
+        return false;
+    return (!standing->lacks_migrations || apply_missing(m, applied)) &&
+           (!standing->lacks_functions || apply_functions(m));
 }
 
-static bool bring_up_to_date(struct migration *m, bool *applied)
+static bool bring_up_to_date(struct migration *m, bool *applied, struct standing *standing)
 {
-    struct lacks lacks;
-    if (!check_server(m) || !read_lacks(m, applied, &lacks))
+    if (!check_server(m) || !read_standing(m, applied, standing))
         return false;
-    if (!lacks.records && !lacks.migrations && !lacks.functions)
+    if (!standing->lacks_records && !standing->lacks_migrations && !standing->lacks_functions)
         return true;
-    return apply(m, applied);
+    return apply(m, applied, standing);
 }
 
 // A name cannot be a parameter of a grant: the server writes the statements, with the name quoted by itself.
@@ -385,17 +443,20 @@ bool migrate_grant(const char *connection, const char *role, char *error, size_t
     return ok;
 }
 
-bool migrate(const char *connection, char *error, size_t error_size)
+int migrate(const char *connection, char *error, size_t error_size)
 {
     struct refusal refusal = {error, error_size};
     struct migration m = {.refusal = &refusal};
+    struct standing standing = {0};
     bool *applied = calloc((size_t)migrate_latest() + 1, sizeof *applied);
     bool ok = false;
     if (applied == NULL)
         refuse(&refusal, "no memory");
     else
-        ok = connect_to(&m, connection) && bring_up_to_date(&m, applied);
+        ok = connect_to(&m, connection) && bring_up_to_date(&m, applied, &standing);
     free(applied);
     PQfinish(m.connection); // gives the lock back and rolls back what was not committed
-    return ok;
+    if (!ok)
+        return 0;
+    return standing.number > migrate_latest() ? standing.number : migrate_latest();
 }

@@ -179,6 +179,54 @@ START_TEST(newer_database_is_refused)
 }
 END_TEST
 
+static bool is_unready(void *user)
+{
+    return !service_wait_ready(user, 0);
+}
+
+// A later release says of its migrations whether replicas of this one may serve beside them.
+START_TEST(later_release_says_beside_whom_it_serves)
+{
+    struct database database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&database);
+    struct service *service = service_start(&(struct service_options){.database = database.url});
+    sql_run(connection, "insert into holdfast.migrations (number, name, checksum, serves_from) "
+                        "select max(number) + 1, 'later', 'x', max(number) from holdfast.migrations");
+    sql_run(connection, "update holdfast.function_files set checksum = 'later'");
+    char *text = migrate_with(database.url, 0);
+    ck_assert_msg(strstr(text, "later release"), "%s", text);
+    free(text);
+    ck_assert_int_eq(
+        sql_number(connection, "select count(*) from holdfast.function_files where checksum <> 'later'"), 0);
+    service_end(service_start(&(struct service_options){.database = database.url}));
+    ck_assert(!is_unready(service));
+    sql_run(connection, "update holdfast.migrations set serves_from = number where name = 'later'");
+    ck_assert(clock_wait(is_unready, service, PATIENCE_MS));
+    refuses(&database, "takes a binary that knows migration", "newer");
+    service_end(service);
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
+// The records of a database that an earlier binary made have fewer columns.
+START_TEST(records_of_an_earlier_binary_are_widened)
+{
+    struct database database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&database);
+    sql_run(connection, "alter table holdfast.migrations drop column serves_from");
+    sql_run(connection, "alter table holdfast.function_files drop column release");
+    migrates(&database);
+    ck_assert_int_eq(
+        sql_number(connection, "select count(*) from holdfast.migrations where serves_from is not null"), 0);
+    ck_assert_int_eq(
+        sql_number(connection, "select count(*) from holdfast.function_files where release = '0'"), 0);
+    service_end(service_start(&(struct service_options){.database = database.url}));
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
 START_TEST(service_refuses_a_newer_database)
 {
     struct database database = database_new(api.postgres, DATABASE_MIGRATED);
@@ -340,6 +388,8 @@ Suite *migrate_suite(void)
         current_schema_needs_no_lock_and_no_rights,
         edited_migration_is_refused,
         newer_database_is_refused,
+        later_release_says_beside_whom_it_serves,
+        records_of_an_earlier_binary_are_widened,
         service_refuses_a_newer_database,
         changed_functions_are_replaced,
         functions_with_another_result_are_replaced,
