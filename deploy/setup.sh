@@ -60,7 +60,7 @@ missing_packages() {
 }
 
 apt_get() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q "$@"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@"
 }
 
 # Installs those of the named packages that are missing, and a PostgreSQL server when there is none.

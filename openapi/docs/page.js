@@ -55,7 +55,7 @@ function narrow(operations) {
         section.hidden = !section.querySelector('.operation:not([hidden])');
     for (const group of index.querySelectorAll(':scope > ul > li:not(.overview)'))
         group.hidden = !group.querySelector('li:not([hidden])');
-    document.getElementById('about').hidden = words.length > 0;
+    main.classList.toggle('narrowed', words.length > 0);
     document.getElementById('nothing').hidden = count > 0;
     found.textContent = words.length ? `${count} of ${operations.length} operations` : `${operations.length} operations`;
 }

@@ -69,6 +69,7 @@ export async function docs_search() {
         await page.keyboard.type(' nothingofthekind');
         assert.deepEqual(await shown(), []);
         assert.ok(await page.locator('#nothing').isVisible());
+        assert.ok(await page.locator('h1').isVisible());
         await page.keyboard.press('Escape');
         assert.equal((await shown()).length, (await operations()).length);
     });
@@ -83,7 +84,12 @@ export async function docs_fit_and_are_accessible() {
         await page.locator('#index').getByRole('link', {name: /Acquire/}).first().click();
         assert.equal(await page.locator('#index').isVisible(), false);
     }, {width: 360, height: 740});
-    await withPage('/docs#promoteFork', async page => {
+    // The checker looks at each element against each other, so it is given few operations: some of every method.
+    const few = await (await ask('GET', '/openapi.json')).json();
+    few.paths = Object.fromEntries(Object.entries(few.paths).filter(([path]) => /entries\/\{key\}$|forks\/\{fork\}/.test(path)));
+    await withPage('/livez', async page => {
+        await page.route('**/openapi.json', route => route.fulfill({json: few}));
+        await page.goto(`${service}/docs#promoteFork`);
         await ready(page);
         await page.locator('#promoteFork .try > summary').click();
         await page.locator('#promoteFork .response > summary').first().click();

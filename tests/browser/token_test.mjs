@@ -5,7 +5,7 @@ import {ask, json, picture, withPage} from './browser.mjs';
 
 function token(name, ...grants) {
     return execFileSync(process.env.HOLDFAST_BIN, ['token', 'create', '--data', process.env.HOLDFAST_DATA, '--name', name,
-        ...grants.flatMap(grant => ['--grant', grant])], {encoding: 'utf8'}).trim();
+        ...grants.flatMap(grant => ['--grant', grant])], {encoding: 'utf8', stdio: 'pipe'}).trim();
 }
 
 // Until the service knows that there is a token now.

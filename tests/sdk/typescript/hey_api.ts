@@ -130,6 +130,7 @@ async function changes() {
     const upsert = { insert: {}, update: { increment: { a: 3 } } };
     status(await holdfast.upsertEntry({ path, body: upsert }), 200);
     status(await holdfast.putEntryExpiry({ path, body: { ttl: '1h' } }), 204);
+    status(await holdfast.deleteEntryExpiry({ path }), 204);
     const copied = await holdfast.copyEntry({ path, body: { to_key: 'copy' } });
     assert.ok(copied.data?.version);
     status(await holdfast.moveEntry({ path: { ...path, key: 'copy' }, body: { to_key: 'moved' } }), 200);
@@ -179,6 +180,7 @@ async function leases() {
 async function counters() {
     const path = { name: 'hey-counter', key: 'a/b' };
     status(await holdfast.putCounter({ path, body: { ttl: '15m' } }), 201);
+    assert.equal((await holdfast.getCounter({ path })).data?.ttl, '15m');
     assert.equal((await holdfast.addToCounter({ path })).data?.value, 1);
     const bodySerializer = () => `{"value":${beyondDouble}}`;
     status(await holdfast.liftCounter({ path, body: { value: 0 }, bodySerializer }), 200);
@@ -197,14 +199,34 @@ async function limits() {
     assert.equal(refused.data?.ok, false);
     assert.ok(refused.response?.headers.get('RateLimit'));
     problem(await holdfast.allowRateLimitKey({ path, query: { enforce: true } }), 'too_many', 429);
+    assert.equal((await holdfast.getRateLimitKey({ path })).data?.left, 0);
+    status(await holdfast.resetRateLimitKey({ path }), 204);
+    assert.equal((await holdfast.getRateLimitKey({ path })).data?.left, 2);
+    assert.equal((await holdfast.getRateLimit({ path })).data?.burst, 2);
+    status(await holdfast.deleteRateLimit({ path }), 204);
+    problem(await holdfast.allowRateLimitKey({ path }), 'not_found', 404);
+}
+
+async function gates() {
     const gate = { name: 'hey-gate', key: 'ann' };
     assert.equal((await holdfast.checkRateGate({ path: gate, body: { max: 3, window: '1m' } })).data?.left, 2);
     assert.equal((await holdfast.getRateGateKey({ path: gate, query: { max: 3, window: '1m' } })).data?.current, 1);
+    status(await holdfast.resetRateGateKey({ path: gate }), 204);
+    assert.equal((await holdfast.getRateGateKey({ path: gate, query: { max: 3, window: '1m' } })).data?.current, 0);
+    status(await holdfast.deleteRateGate({ path: gate }), 204);
+}
+
+async function quotas() {
     const quota = { name: 'hey-quota', key: 'ann' };
     await holdfast.putQuota({ path: quota, body: { windows: { session: '100/5h', weekly: '300/7d' } } });
     const used = await holdfast.allowQuotaKey({ path: quota, body: { n: 5 } });
     assert.equal(used.data?.windows['weekly']?.left, 295);
-    assert.equal((await holdfast.refundQuotaKey({ path: quota, body: { n: 5 } })).data?.left, 100);
+    assert.equal((await holdfast.refundQuotaKey({ path: quota, body: { n: 4 } })).data?.left, 99);
+    assert.equal((await holdfast.getQuotaKey({ path: quota })).data?.windows['session']?.used, 1);
+    status(await holdfast.resetQuotaKey({ path: quota }), 204);
+    assert.equal((await holdfast.getQuotaKey({ path: quota })).data?.windows['session']?.used, 0);
+    assert.equal((await holdfast.getQuota({ path: quota })).data?.windows['weekly'], '300/7d');
+    status(await holdfast.deleteQuota({ path: quota }), 204);
 }
 
 async function once() {
@@ -221,6 +243,13 @@ async function once() {
     assert.equal(kept.response?.headers.get('Holdfast-Once'), 'kept');
     assert.deepEqual(await bytesOf(kept.data as Blob), everyByte);
     assert.deepEqual(await bytesOf((await holdfast.getOnceAnswer({ path, parseAs: 'blob' })).data), everyByte);
+    status(await holdfast.deleteOnceAnswer({ path }), 204);
+    const again = await holdfast.beginOnce({ path });
+    assert.ok(again.data && 'token' in again.data);
+    status(await holdfast.failOnceRun({ path, query: { token: again.data.token } }), 204);
+    problem(await holdfast.answerOnce({ path, query, body: new Blob(['late']) }), 'lease_lost', 409);
+    assert.equal((await holdfast.getOnce({ path })).data?.run_ttl, '1m');
+    status(await holdfast.deleteOnce({ path }), 204);
 }
 
 async function transactions() {
@@ -291,12 +320,28 @@ async function tokens() {
 
 async function service() {
     assert.equal((await holdfast.getLiveness()).data?.status, 'ok');
+    status(await holdfast.headLiveness(), 200);
     assert.equal((await holdfast.getReadiness()).data?.status, 'ready');
+    status(await holdfast.headReadiness(), 200);
+    const can = (await holdfast.getCapabilities()).data;
+    assert.equal(can?.limits.key_bytes, 1024);
+    const metrics = await holdfast.getMetrics({ parseAs: 'text' });
+    assert.match(metrics.data as string, /^holdfast_/m);
+}
+
+async function pages() {
+    assert.ok((await holdfast.getOpenapiJson()).data);
+    const yaml = await holdfast.getOpenapiYaml({ parseAs: 'text' });
+    assert.match(yaml.data as string, /^openapi: /);
+    const html = [await holdfast.getDocs({ parseAs: 'text' }), await holdfast.getConsole({ parseAs: 'text' })];
+    html.forEach((page) => assert.match(page.data as string, /^<!doctype html>/));
+    status(await holdfast.getDocsFile({ path: { file: 'page.js' }, parseAs: 'text' }), 200);
+    status(await holdfast.getConsoleFile({ path: { file: 'page.js' }, parseAs: 'text' }), 200);
 }
 
 void runSteps(
     Object.entries({
-        buckets, bytes, keys, dots, branches, versions, changes, waiting, leases, counters, limits, once, transactions,
-        idempotency, forks, sessions, tokens, service,
+        buckets, bytes, keys, dots, branches, versions, changes, waiting, leases, counters, limits, gates, quotas, once,
+        transactions, idempotency, forks, sessions, tokens, service, pages,
     }),
 );
