@@ -2,8 +2,8 @@
 // at once, and everything again when it is back, with no restart.
 #include "api.h"
 
-#include "cut_proxy.h"
 #include "support/clock.h"
+#include "support/cut_proxy.h"
 #include "support/parallel.h"
 #include "support/process.h"
 #include "support/raw.h"

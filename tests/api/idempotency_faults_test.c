@@ -2,8 +2,8 @@
 // and its client is told so.
 #include "entry_steps.h"
 
-#include "cut_proxy.h"
 #include "support/clock.h"
+#include "support/cut_proxy.h"
 #include "support/raw.h"
 
 #include <poll.h>

@@ -2,8 +2,8 @@
 // reply was lost.
 #include "queue_steps.h"
 
-#include "cut_proxy.h"
 #include "support/clock.h"
+#include "support/cut_proxy.h"
 
 enum { SOON_MS = 10 * 1000 };
 

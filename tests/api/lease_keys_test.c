@@ -2,8 +2,8 @@
 // sent there is one grant, and every copy of it is told.
 #include "queue_steps.h"
 
-#include "cut_proxy.h"
 #include "support/clock.h"
+#include "support/cut_proxy.h"
 #include "support/parallel.h"
 
 #include <signal.h>

@@ -9,7 +9,7 @@ foreach(test ${API_TESTS})
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/api/suites.inc CONTENT "${API_SUITES}")
 
-add_executable(api-tests ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/api.c ${CMAKE_CURRENT_LIST_DIR}/cut_proxy.c
+add_executable(api-tests ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/api.c
                ${API_STEPS} ${API_TESTS})
 target_include_directories(api-tests PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_BINARY_DIR}/api)
 target_link_libraries(api-tests PRIVATE test-support)

@@ -2,8 +2,8 @@
 // that restarts or takes no writes, a bucket that is held; and a write that commits during the look is seen.
 #include "wait_steps.h"
 
-#include "cut_proxy.h"
 #include "support/clock.h"
+#include "support/cut_proxy.h"
 #include "support/process.h"
 #include "support/scratch.h"
 

@@ -1,14 +1,16 @@
-// Two replicas on one PostgreSQL under load, while either is killed, stopped, frozen or cut off at random.
+// Two replicas on one PostgreSQL under a load of everything, while either is killed, stopped, frozen or cut
+// off at random.
+#include "chaos/faults.h"
+#include "chaos/frozen.h"
 #include "chaos/keyed.h"
 #include "chaos/limits.h"
 #include "chaos/load.h"
 #include "chaos/once.h"
 #include "chaos/suites.h"
+#include "chaos/transfers.h"
+#include "chaos/waits.h"
 #include "support/check_main.h"
 #include "support/clock.h"
-#include "support/postgres.h"
-#include "support/random.h"
-#include "support/service.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,91 +18,33 @@
 
 enum {
     SHORT_MS = 8 * 1000, // of faults, when --minutes does not say more
-    RECOVERY_MS = 15 * 1000,
-    MOST_DOWN_MS = 700,
+    RECOVERY_MS = 20 * 1000,
     QUIET_MS = 400, // between two faults
+    MOST_FAULTS = 32,
 };
 
-struct scene {
-    struct random random;
-    struct postgres *postgres;
-    struct database database;
-    struct service *replicas[LOAD_REPLICAS];
-};
-
-static void pause_up_to(struct scene *scene, int ms)
-{
-    clock_pause(1 + (int)random_below(&scene->random, (size_t)ms));
-}
-
-static void start_replica(struct scene *scene, size_t replica)
-{
-    scene->replicas[replica] = service_start(&(struct service_options){.database = scene->database.url});
-    load_set_port(replica, service_port(scene->replicas[replica]));
-}
-
-static void kill_replica(struct scene *scene)
-{
-    size_t replica = random_below(&scene->random, LOAD_REPLICAS);
-    service_kill(scene->replicas[replica]);
-    pause_up_to(scene, MOST_DOWN_MS);
-    start_replica(scene, replica);
-}
-
-static void restart_replica(struct scene *scene)
-{
-    size_t replica = random_below(&scene->random, LOAD_REPLICAS);
-    service_end(scene->replicas[replica]);
-    start_replica(scene, replica);
-}
-
-static void kill_postgres(struct scene *scene)
-{
-    postgres_kill(scene->postgres);
-    pause_up_to(scene, MOST_DOWN_MS);
-    postgres_start(scene->postgres);
-}
-
-static void restart_postgres(struct scene *scene)
-{
-    postgres_stop(scene->postgres);
-    pause_up_to(scene, MOST_DOWN_MS);
-    postgres_start(scene->postgres);
-}
-
-static void freeze_postgres(struct scene *scene)
-{
-    postgres_freeze(scene->postgres);
-    pause_up_to(scene, MOST_DOWN_MS);
-    postgres_thaw(scene->postgres);
-}
-
-static void terminate_backends(struct scene *scene)
-{
-    PGconn *connection = database_connect(&scene->database);
-    for (int i = 0; i < 5; i++) {
-        sql_run(connection,
-                "select pg_terminate_backend(pid) from pg_stat_activity "
-                "where backend_type = 'client backend' and pid <> pg_backend_pid() and random() < 0.5");
-        pause_up_to(scene, 50);
-    }
-    PQfinish(connection);
-}
-
+// Clients that run beside the load and check what they are told.
 static const struct {
-    const char *name;
-    void (*run)(struct scene *scene);
-} faults[] = {
-    {"kill -9 of a replica", kill_replica},      {"kill -9 of PostgreSQL", kill_postgres},
-    {"backends terminated", terminate_backends}, {"restart of PostgreSQL", restart_postgres},
-    {"PostgreSQL frozen", freeze_postgres},      {"restart of a replica", restart_replica},
+    void (*start)(uint64_t seed, size_t replicas);
+    bool (*is_broken)(void);
+    void (*finish)(void);
+} companies[] = {
+    {keyed_start, keyed_is_broken, keyed_finish},
+    {once_start, once_is_broken, once_finish},
+    {limits_start, limits_are_broken, limits_finish},
+    {transfers_start, transfers_are_broken, transfers_finish},
+    {waits_start, waits_are_broken, waits_finish},
+    {frozen_start, frozen_is_broken, frozen_finish},
 };
 
-enum { FAULTS = sizeof faults / sizeof faults[0] };
+enum { COMPANIES = sizeof companies / sizeof companies[0] };
 
 static bool is_broken(void)
 {
-    return load_is_broken() || keyed_is_broken() || once_is_broken() || limits_are_broken();
+    bool broken = load_is_broken();
+    for (size_t i = 0; i < COMPANIES; i++)
+        broken |= companies[i].is_broken();
+    return broken;
 }
 
 struct awaited {
@@ -127,9 +71,9 @@ static void await_recovery(const char *fault)
     fflush(stdout);
 }
 
-static void shuffle(size_t order[FAULTS], struct random *random)
+static void shuffle(size_t order[MOST_FAULTS], struct random *random)
 {
-    for (size_t i = FAULTS - 1; i > 0; i--) {
+    for (size_t i = fault_count - 1; i > 0; i--) {
         size_t j = random_below(random, i + 1);
         size_t kept = order[i];
         order[i] = order[j];
@@ -137,54 +81,46 @@ static void shuffle(size_t order[FAULTS], struct random *random)
     }
 }
 
-// Every fault at least once, then on until the time is up.
-static void make_faults(struct scene *scene, int64_t until)
+// Every fault at least once, then on until the time is up. Gives how many.
+static size_t make_faults(struct scene *scene, int64_t until)
 {
-    size_t order[FAULTS];
-    for (size_t i = 0; i < FAULTS; i++) {
+    size_t order[MOST_FAULTS], made = 0;
+    ck_assert_uint_le(fault_count, MOST_FAULTS);
+    for (size_t i = 0; i < fault_count; i++)
         order[i] = i;
-    }
     bool all_made = false;
     do {
         shuffle(order, &scene->random);
-        for (size_t i = 0; i < FAULTS && !is_broken() && (!all_made || clock_ms() < until); i++) {
+        for (size_t i = 0; i < fault_count && !is_broken() && (!all_made || clock_ms() < until); i++) {
             faults[order[i]].run(scene);
             await_recovery(faults[order[i]].name);
             clock_pause(QUIET_MS);
+            made++;
         }
         all_made = true;
     } while (clock_ms() < until && !is_broken());
+    return made;
 }
 
-START_TEST(acknowledged_writes_survive_every_fault)
+START_TEST(promises_are_kept_through_every_fault)
 {
     uint64_t seed = random_run_seed();
     int64_t length = minutes_wanted() > 0 ? minutes_wanted() * INT64_C(60000) : SHORT_MS;
-    struct scene scene = {.random = random_seeded(seed, 0)};
     printf("faults, seed %" PRIu64 "\n", seed);
-    scene.postgres = postgres_new(&(struct postgres_options){.durable = true});
-    scene.database = database_new(scene.postgres, DATABASE_MIGRATED);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
-        start_replica(&scene, i);
-    }
+    struct scene scene = scene_start(seed);
     load_start(seed, LOAD_REPLICAS);
-    keyed_start(seed, LOAD_REPLICAS);
-    once_start(seed, LOAD_REPLICAS);
-    limits_start(seed, LOAD_REPLICAS);
+    for (size_t i = 0; i < COMPANIES; i++)
+        companies[i].start(seed, LOAD_REPLICAS);
     await_recovery("the start");
-    make_faults(&scene, clock_ms() + length);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
+    size_t made = make_faults(&scene, clock_ms() + length);
+    for (size_t i = 0; i < LOAD_REPLICAS; i++)
         ck_assert_msg(service_wait_ready(scene.replicas[i], RECOVERY_MS),
                       "replica %zu is not ready at the end", i);
-    }
-    keyed_finish();
-    once_finish();
-    limits_finish();
+    printf("%zu faults\n", made);
+    for (size_t i = 0; i < COMPANIES; i++)
+        companies[i].finish();
     load_finish("two replicas");
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
-        service_end(scene.replicas[i]);
-    }
-    postgres_free(scene.postgres);
+    scene_end(&scene);
 }
 END_TEST
 
@@ -192,8 +128,8 @@ Suite *replicas_suite(void)
 {
     Suite *suite = suite_create("replicas");
     TCase *tcase = tcase_create("faults");
-    tcase_set_timeout(tcase, 120 + minutes_wanted() * 60.0);
-    tcase_add_test(tcase, acknowledged_writes_survive_every_fault);
+    tcase_set_timeout(tcase, 240 + minutes_wanted() * 60.0);
+    tcase_add_test(tcase, promises_are_kept_through_every_fault);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -1,5 +1,5 @@
 // Pairs of sockets and one loop; the test's thread changes what it does under a lock.
-#include "cut_proxy.h"
+#include "support/cut_proxy.h"
 
 #include "support/failure.h"
 #include "support/scratch.h"

@@ -1,0 +1,31 @@
+// What is done to replicas, to PostgreSQL and to the connections between them, at random.
+#pragma once
+
+#include "chaos/load.h"
+#include "support/cut_proxy.h"
+#include "support/postgres.h"
+#include "support/random.h"
+#include "support/service.h"
+
+// A server, and replicas that reach it each by way of a proxy of ours.
+struct scene {
+    struct random random;
+    struct postgres *postgres;
+    struct database database;
+    struct cut_proxy *proxies[LOAD_REPLICAS];
+    struct service *replicas[LOAD_REPLICAS];
+};
+
+struct fault {
+    const char *name;
+    void (*run)(struct scene *scene); // ends with everything running again, if not yet ready
+};
+
+extern const struct fault faults[];
+extern const size_t fault_count;
+
+// Starts all; the load (load.h) is told where the replicas are. Fails the test when something does not start.
+struct scene scene_start(uint64_t seed);
+
+// Ends all; the replicas must end well.
+void scene_end(struct scene *scene);
