@@ -20,6 +20,7 @@ enum {
     PAUSE_MS = 10,
     LATE_MS = 12 * 1000, // no fault lasts so long, and a wait that sleeps through a write takes longer
     LAST_MS = 30 * 1000,
+    CALM_ROUNDS = 25, // of each writer, at the end
 };
 
 struct waiter {
@@ -38,7 +39,7 @@ struct writer {
     struct random random;
     struct entry_client connections[LOAD_REPLICAS];
     _Atomic long long acknowledged; // version
-    size_t rounds;
+    atomic_size_t rounds;
     int64_t latest_ms; // how long the last of all waiters took, at most
     char complaint[300];
 };
@@ -126,7 +127,7 @@ static void write_once(struct writer *writer, struct entry_reply *reply)
 {
     char target[80], value[40];
     write_target(target, writer->entry);
-    snprintf(value, sizeof value, "%zu", writer->rounds);
+    snprintf(value, sizeof value, "%zu", atomic_load(&writer->rounds));
     size_t replica = random_below(&writer->random, waits.replicas);
     ask(&writer->connections[replica], replica,
         &(struct entry_request){.method = "PUT", .target = target, .body = bytes_of(value)}, reply);
@@ -170,7 +171,7 @@ static void *run_writer(void *argument)
             complain(writer->complaint, writer->entry, "a wait slept through an acknowledged write", NULL);
         int64_t took = clock_ms() - start;
         writer->latest_ms = took > writer->latest_ms ? took : writer->latest_ms;
-        writer->rounds++;
+        atomic_fetch_add(&writer->rounds, 1);
     }
 }
 
@@ -202,8 +203,27 @@ bool waits_are_broken(void)
     return atomic_load(&waits.broken);
 }
 
+static bool calm_is_over(void *user)
+{
+    const size_t *before = user;
+    bool over = true;
+    for (int i = 0; i < ENTRIES; i++)
+        over &= atomic_load(&waits.writers[i].rounds) >= before[i] + CALM_ROUNDS;
+    return over || atomic_load(&waits.broken);
+}
+
+// A fault makes every wait look again, which mends what was missed before it: now there are none.
+static void stay_calm(void)
+{
+    size_t before[ENTRIES];
+    for (int i = 0; i < ENTRIES; i++)
+        before[i] = atomic_load(&waits.writers[i].rounds);
+    ck_assert(clock_wait(calm_is_over, before, LAST_MS));
+}
+
 void waits_finish(void)
 {
+    stay_calm();
     size_t rounds = 0, woken = 0, slept = 0, faults = 0;
     int64_t latest = 0;
     atomic_store(&waits.stopping, true);
@@ -214,7 +234,7 @@ void waits_finish(void)
         write_once(writer, &reply); // so that nobody waits on
         for (size_t j = 0; j < waits.replicas; j++)
             entry_client_close(&writer->connections[j]);
-        rounds += writer->rounds;
+        rounds += atomic_load(&writer->rounds);
         latest = writer->latest_ms > latest ? writer->latest_ms : latest;
     }
     for (int i = 0; i < ENTRIES * WAITERS; i++) {
