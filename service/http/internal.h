@@ -65,6 +65,8 @@ struct http_server {
     int64_t accept_until;
     int64_t grace;
     int64_t give_up_at;
+    int64_t heard; // when the last request came
+    int64_t quiet; // how long ago that must be before idle connections are cut
     void (*done)(void *user);
     void *done_user;
     char id_prefix[9];

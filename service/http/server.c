@@ -20,6 +20,8 @@
 enum {
     SWEEP_EVERY = 250 * 1000,
     DRAIN_SWEEP_EVERY = 20 * 1000,
+    DRAIN_QUIET = 100 * 1000,           // how long nobody must have asked before idle connections are cut,
+    DRAIN_QUIET_MOST = 2 * 1000 * 1000, // or as long as proxies get to look elsewhere
     QUIET = 100 * 1000, // after which a connection may be looked at whether its client is gone
     LOOKS = 256,        // connections that one sweep looks at so
     ACCEPTS_A_TURN = 128,
@@ -115,7 +117,7 @@ static struct request *request_new(struct http_server *server, struct MHD_Connec
     request->started = loop_now(server->loop);
     request->client = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     request->client->request = request;
-    request->client->since = request->started;
+    request->client->since = server->heard = request->started;
     request_open(request, method, url, version);
     refuse_surplus(request);
     refuse_stranger(request);
@@ -513,6 +515,13 @@ static bool has_ended(const struct http_client *client)
     return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+// Whether a request lies in the socket that the library has yet to look at.
+static bool has_sent(const struct http_client *client)
+{
+    char byte;
+    return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 // Cuts connections that are late, and those whose client is gone. An end that comes together with a part of a
 // request escapes the library: what it read was less than it asked for, so it takes the socket for drained
 // and waits for an event that was spent. So quiet connections are looked at, some in each sweep, in turn.
@@ -546,9 +555,12 @@ static void drain_step(struct http_server *server, int64_t now)
             end_accepting(server);
         return;
     }
-    // A connection just accepted gets a moment to say what it wants.
+    // A connection just accepted gets a moment to say what it wants. While requests come over those that are
+    // kept, each of the others may be the next one's: a proxy that is about to use it does not see yet that
+    // it ends. Every answer closes one, so this is soon over.
     for (struct http_client *client = server->clients; client; client = client->next)
-        if (!client->request && now - client->since > DRAIN_SWEEP_EVERY * 5)
+        if (!client->request && now - client->since > DRAIN_QUIET && now - server->heard > server->quiet &&
+            !has_sent(client))
             cut(client);
     if (server->client_count == 0 || now >= server->give_up_at) {
         void (*done)(void *) = server->done;
@@ -574,6 +586,7 @@ void http_server_drain(struct http_server *server, int64_t drain, int64_t grace,
     server->draining = true;
     server->accept_until = timestamp_monotonic() + drain;
     server->grace = grace;
+    server->quiet = drain > DRAIN_QUIET_MOST ? DRAIN_QUIET_MOST : drain > DRAIN_QUIET ? drain : DRAIN_QUIET;
     server->done = done;
     server->done_user = user;
     loop_timer_set(server->loop, &server->sweep, timestamp_monotonic());
@@ -582,6 +595,7 @@ void http_server_drain(struct http_server *server, int64_t drain, int64_t grace,
 void http_server_hurry(struct http_server *server)
 {
     server->accept_until = timestamp_monotonic();
+    server->quiet = DRAIN_QUIET;
     if (server->grace > 1000000)
         server->grace = 1000000;
     if (server->accepting_over)

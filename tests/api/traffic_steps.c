@@ -106,8 +106,11 @@ static void commit(struct walker *walker, int turn)
 
 static void open_clients(struct walker *walker)
 {
-    for (int i = 0; i < walker->traffic->places; i++)
+    for (int i = 0; i < walker->traffic->places; i++) {
         walker->clients[i] = http_client_new(walker->traffic->urls[i]);
+        if (walker->traffic->proxied)
+            http_client_through_proxy(walker->clients[i]);
+    }
 }
 
 static void close_clients(struct walker *walker)

@@ -11,6 +11,7 @@ enum { TRAFFIC_CLIENTS = 6, TRAFFIC_PLACES = 3 };
 struct traffic {
     const char *urls[TRAFFIC_PLACES]; // where clients ask; who finds nobody listening goes to the next
     int places;
+    bool proxied; // a proxy is asked
 
     // The steps' own, from here on.
     pthread_t thread;

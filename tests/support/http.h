@@ -14,6 +14,9 @@ void http_client_free(struct http_client *client);
 void http_client_use_tls(struct http_client *client, const char *authority, const char *certificate,
                          const char *key);
 
+// A proxy answers, with headers and perhaps replies of its own: answer_check does not judge them.
+void http_client_through_proxy(struct http_client *client);
+
 // Closes what connection there is: the next request opens another.
 void http_client_reconnect(struct http_client *client);
 
