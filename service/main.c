@@ -1,4 +1,5 @@
 // The program's commands.
+#include "client/answer.h"
 #include "client/commands.h"
 #include "key_command.h"
 #include "options.h"
@@ -7,6 +8,8 @@
 #include "store/migrate.h"
 #include "token_command.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,15 +91,18 @@ static int run_version(int argc, char **argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+// A socket that got the number of a standard stream that is closed would be written to or read as that. What
+// takes its place refuses both, as the closed one did.
+static void occupy_standard_streams(void)
 {
-    if (sodium_init() < 0) {
-        fputs("holdfast: libsodium cannot start\n", stderr);
-        return 1;
-    }
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+static int run(int argc, char **argv)
+{
     const char *command = argc > 1 ? argv[1] : "";
-    if (!strcmp(command, "serve"))
-        return run_serve(argc, argv);
     if (!strcmp(command, "migrate"))
         return run_migrate(argc, argv);
     if (!strcmp(command, "token"))
@@ -117,4 +123,17 @@ int main(int argc, char **argv)
     else
         fputs("holdfast: a command is missing (see holdfast --help)\n", stderr);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_streams();
+    if (sodium_init() < 0) {
+        fputs("holdfast: libsodium cannot start\n", stderr);
+        return 1;
+    }
+    if (argc > 1 && !strcmp(argv[1], "serve"))
+        return run_serve(argc, argv);
+    int code = run(argc, argv);
+    return print_end() || code ? code : 1; // what was asked for did not arrive
 }

@@ -94,11 +94,25 @@ int answer_missing(const struct connection *connection, bool writes)
     return EXIT_UNAVAILABLE;
 }
 
+static bool told; // that standard output fails, which is said once
+
+static bool output_failed(void)
+{
+    if (!told)
+        fprintf(stderr, "holdfast: standard output: %s\n", strerror(errno));
+    told = true;
+    return false;
+}
+
 bool print_bytes(struct bytes bytes)
 {
     if (fwrite(bytes.data ? bytes.data : (const uint8_t *)"", 1, bytes.size, stdout) == bytes.size &&
         fflush(stdout) == 0)
         return true;
-    fprintf(stderr, "holdfast: standard output: %s\n", strerror(errno));
-    return false;
+    return output_failed();
+}
+
+bool print_end(void)
+{
+    return (fflush(stdout) == 0 && !ferror(stdout)) || output_failed();
 }

@@ -24,3 +24,7 @@ bool reply_is_problem(const struct reply *reply, const char *kind);
 
 // Writes all of it to standard output. False, with a line on standard error, when that fails.
 bool print_bytes(struct bytes bytes);
+
+// Whether all that was printed, however, has left the program. False, with a line on standard error unless
+// there was one, when not.
+bool print_end(void);

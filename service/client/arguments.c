@@ -95,6 +95,26 @@ static bool read_size(const char *text, void *field)
     return read_count(text, field) && *(int64_t *)field <= 1 << 20;
 }
 
+// What a flag that was given something else wants.
+static const char *wanted(const struct row *row)
+{
+    static const struct {
+        bool (*read)(const char *text, void *field);
+        const char *form;
+    } forms[] = {{read_output, "text or json"},
+                 {read_duration, "a number and a unit, such as 500ms, 30s or 15m"},
+                 {read_wait, "a number and a unit, such as 30s or 15m, or forever"},
+                 {read_count, "a number from 1 on"},
+                 {read_jobs, "a number from 1 to 1024"},
+                 {read_keys, "a number from 1 to 10000000"},
+                 {read_percent, "a number from 0 to 100"},
+                 {read_size, "a number from 1 to 1048576"}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (forms[i].read == row->read)
+            return forms[i].form;
+    return row->takes;
+}
+
 #define FIELD(name) offsetof(struct arguments, name)
 
 static const struct row rows[] = {
@@ -222,8 +242,10 @@ static enum arguments_verdict read_environment(const struct command *command, st
             continue;
         if (rows[i].standard)
             rows[i].read(rows[i].standard, field_of(arguments, &rows[i]));
-        if (text && *text && !rows[i].read(text, field_of(arguments, &rows[i])))
-            return complain("bad value in", rows[i].variable);
+        if (text && *text && !rows[i].read(text, field_of(arguments, &rows[i]))) {
+            fprintf(stderr, "holdfast: bad value in %s: it takes %s\n", rows[i].variable, wanted(&rows[i]));
+            return ARGUMENTS_BAD;
+        }
     }
     return ARGUMENTS_OK;
 }
@@ -262,7 +284,7 @@ static enum arguments_verdict read_flag(const struct command *command, int argc,
     }
     if (row->read(value ? value : "", field_of(arguments, row)))
         return ARGUMENTS_OK;
-    fprintf(stderr, "holdfast: bad value for --%s: it takes %s\n", row->name, row->takes);
+    fprintf(stderr, "holdfast: bad value for --%s: it takes %s\n", row->name, wanted(row));
     return ARGUMENTS_BAD;
 }
 

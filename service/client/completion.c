@@ -143,7 +143,7 @@ int completion_command(const struct arguments *arguments)
         if (strcmp(arguments->alone[0], shells[i].shell) != 0)
             continue;
         shells[i].print();
-        return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+        return EXIT_DONE;
     }
     fputs("holdfast: completion takes bash, zsh or fish\n", stderr);
     return EXIT_USAGE;

@@ -15,20 +15,23 @@ struct call {
     struct reply reply;
 };
 
-static void print_answer(const struct call *call, const char *text)
+static bool print_answer(const struct call *call, const char *text)
 {
     if (call->arguments->json)
-        print_bytes(buffer_view(&call->reply.body));
-    else if (text)
+        return print_bytes(buffer_view(&call->reply.body));
+    if (text)
         puts(text);
+    return print_end();
 }
 
 static int acquire(struct call *call)
 {
     int code = grant_acquire(&call->connection, call->arguments, &call->place, &call->grant, &call->reply);
-    if (code == EXIT_DONE)
-        print_answer(call, call->grant.token);
-    return code;
+    if (code != EXIT_DONE || print_answer(call, call->grant.token))
+        return code;
+    // Nobody has the token, so nobody could give the lease back.
+    grant_release(&call->connection, call->arguments, &call->place, &call->grant, true, &call->reply);
+    return EXIT_FAILED;
 }
 
 static const char *renewal_of(struct call *call)
@@ -63,26 +66,23 @@ static int ask(struct call *call, const char *method, struct bytes body)
 static int renew(struct call *call)
 {
     int code = ask(call, "PUT", bytes_of(renewal_of(call)));
-    if (code == EXIT_DONE)
-        print_answer(call, NULL);
-    return code;
+    return code == EXIT_DONE && !print_answer(call, NULL) ? EXIT_FAILED : code;
 }
 
 static int release(struct call *call)
 {
     int code =
         grant_release(&call->connection, call->arguments, &call->place, &call->grant, false, &call->reply);
-    if (code == EXIT_DONE)
-        print_answer(call, NULL);
-    return code;
+    return code == EXIT_DONE && !print_answer(call, NULL) ? EXIT_FAILED : code;
 }
 
 static int show(struct call *call)
 {
     int code = ask(call, "GET", NO_BODY);
-    if (code == EXIT_DONE)
-        print_answer(call, reply_member(&call->reply, &call->connection.arena, "holder"));
-    return code;
+    return code == EXIT_DONE &&
+                   !print_answer(call, reply_member(&call->reply, &call->connection.arena, "holder"))
+               ? EXIT_FAILED
+               : code;
 }
 
 int lease_command(const struct arguments *arguments)

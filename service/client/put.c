@@ -77,7 +77,7 @@ static void add_expiry(struct target *target, const struct arguments *arguments)
         target_query(target, "persist", bytes_of("true"));
 }
 
-static void print_written(const struct arguments *arguments, const struct reply *reply)
+static bool print_written(const struct arguments *arguments, const struct reply *reply)
 {
     struct bytes version = reply_version(reply), position, expires;
     struct buffer line = {0};
@@ -96,8 +96,9 @@ static void print_written(const struct arguments *arguments, const struct reply 
             buffer_add_text(&line, "null");
         buffer_add_text(&line, "}\n");
     }
-    print_bytes(buffer_view(&line));
+    bool printed = print_bytes(buffer_view(&line));
     buffer_free(&line);
+    return printed;
 }
 
 static int send_value(struct connection *connection, const struct arguments *arguments, struct target *target,
@@ -105,8 +106,8 @@ static int send_value(struct connection *connection, const struct arguments *arg
 {
     struct reply reply = {0};
     int code = write_send(connection, arguments, "PUT", target_text(target), value, &reply);
-    if (code == EXIT_DONE)
-        print_written(arguments, &reply);
+    if (code == EXIT_DONE && !print_written(arguments, &reply))
+        code = EXIT_FAILED;
     reply_free(&reply);
     return code;
 }

@@ -11,8 +11,9 @@
 
 static bool add_version(struct connection *connection, const char *version)
 {
-    if (!strcmp(version, "*"))
-        return connection_header(connection, "If-Match", "*");
+    // An ETag, as it is in a header, is as good as what put prints.
+    if (!strcmp(version, "*") || version[0] == '"')
+        return connection_header(connection, "If-Match", version);
     return connection_header(connection, "If-Match", arena_printf(&connection->arena, "\"%s\"", version));
 }
 

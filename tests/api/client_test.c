@@ -141,6 +141,65 @@ START_TEST(client_conditions_and_codes)
 }
 END_TEST
 
+START_TEST(client_says_what_a_flag_takes)
+{
+    const char *bucket = api_bucket(), *entry = place(bucket, "k");
+    static const struct {
+        const char *flag, *value, *says;
+    } bad[] = {{"--output", "xml", "text or json"},
+               {"--timeout", "soon", "such as 500ms"},
+               {"--wait", "0s", "or forever"}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const struct client_end *end = CLIENT("get", entry, bad[i].flag, bad[i].value);
+        ck_code(end, 2);
+        ck_says(end, bad[i].says);
+    }
+    ck_says(CLIENT("list", bucket, "--limit", "0"), "a number from 1 on");
+    ck_says(CLIENT("bench", "--reads", "101"), "a number from 0 to 100");
+    // A version is taken as `put` prints it and as a header has it.
+    ck_code(CLIENT("put", entry, "1"), 0);
+    ck_code(CLIENT("put", entry, "2", "--if-match", answer_header(GET(api_entry(bucket, "k")), "ETag")), 0);
+    ck_code(CLIENT("put", entry, "3", "--if-match", answer_version(GET(api_entry(bucket, "k")))), 0);
+    ck_code(CLIENT("put", entry, "4", "--if-match", "\"another\""), 4);
+}
+END_TEST
+
+// Each command whose output is lost fails and says why, once.
+START_TEST(client_tells_when_its_output_is_lost)
+{
+    const char *bucket = api_bucket(), *entry = place(bucket, "k");
+    ck_code(CLIENT("put", entry, "value"), 0);
+    const char *const commands[] = {TEXT("get %s", entry),
+                                    TEXT("get %s -o json", entry),
+                                    TEXT("put %s v", entry),
+                                    TEXT("list %s", bucket),
+                                    TEXT("watch %s --count 1", entry),
+                                    TEXT("lease acquire %s", entry),
+                                    "bench --duration 100ms --keys 10 --connections 1",
+                                    "completion bash",
+                                    "get --help",
+                                    "--help",
+                                    "version"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        for (int closed = 0; closed <= 1; closed++) {
+            const char *script = TEXT("holdfast %s %s 2>err; code=$?; cat err; test $code = 1 && test $(grep "
+                                      "-c . err) = 1 && grep -q 'standard output' err",
+                                      commands[i], closed ? ">&-" : ">/dev/full");
+            pid_t pid = client_start_script(script, client_folder(), service_url(api.service));
+            if (process_wait(pid, 30 * 1000) != 0)
+                ck_abort_msg("%s", script);
+        }
+    // Nobody knows the token, so the lease is free again.
+    ck_code(CLIENT("lease", "show", entry), 3);
+    // A reader that has enough ends the writer quietly.
+    const char *script = TEXT(
+        "{ holdfast list %s | true; holdfast get %s | true; holdfast dump %s | true; } 2>err; ! test -s err",
+        bucket, entry, bucket);
+    pid_t pid = client_start_script(script, client_folder(), service_url(api.service));
+    ck_assert_int_eq(process_wait(pid, 30 * 1000), 0);
+}
+END_TEST
+
 START_TEST(client_lists_buckets_and_keys)
 {
     const char *bucket = api_bucket();
@@ -412,6 +471,8 @@ Suite *client_suite(void)
         client_keeps_every_byte,
         client_takes_keys_of_any_bytes,
         client_conditions_and_codes,
+        client_says_what_a_flag_takes,
+        client_tells_when_its_output_is_lost,
         client_lists_buckets_and_keys,
         client_list_goes_over_pages,
         client_watch_sees_each_change,
