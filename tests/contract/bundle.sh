@@ -33,3 +33,40 @@ check_bundle() {
     bundle_refuses 'a reference to no name' 'schemas/a.yaml' 'A: {}' 'does not end in #/NAME'
     bundle_refuses 'a file that is no YAML' 'schemas/a.yaml#/A' 'A: [' 'a.yaml:'
 }
+
+# The operations that lack a name, a summary, a description, or an example among what they take and give, however deep it is
+# referred to.
+undescribed() {
+    jq -r '
+        . as $document
+        | def at: ltrimstr("#/") | split("/") | map(gsub("~1"; "/") | gsub("~0"; "~"));
+          def shown($seen):
+              if type == "object" then
+                  has("example") or has("examples")
+                  or (if has("$ref") then
+                          .["$ref"] as $name
+                          | ($seen | index($name) | not)
+                            and (($name | at) as $path | $document | getpath($path) | shown($seen + [$name]))
+                      else any(.[]; shown($seen)) end)
+              elif type == "array" then any(.[]; shown($seen))
+              else false end;
+          .paths | to_entries[] | .key as $path | .value | to_entries[] | select(.key != "parameters")
+        | select((.value | [.operationId, .summary, .description] | any(. == null or . == "")) or
+              (.value | {parameters, requestBody, responses} | shown([]) | not))
+        | "\(.key) \($path)"' "$1"
+}
+
+check_described() {
+    local said bare
+    if said=$(undescribed "$HOLDFAST_BUILD/embedded/openapi.json" 2>&1) && [ -z "$said" ]; then
+        pass
+    else
+        fail 'every operation is described, with examples' "$said"
+    fi
+    bare='{"paths":{"/a":{"get":{"operationId":"getA","summary":"a","description":"b","responses":{}}}}}'
+    if [ "$(undescribed <(printf '%s' "$bare"))" = 'get /a' ]; then
+        pass
+    else
+        fail 'an operation without an example is found'
+    fi
+}
