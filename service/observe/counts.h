@@ -137,6 +137,7 @@ struct counts {
     struct histogram calls[COUNTED_ROLES];
     struct count call_refusals[CALL_REFUSALS];
     struct count unknown_outcomes; // operations
+    struct count writing_calls;    // that were answered
     struct count losses[COUNTED_ROLES];
     struct count reconnects[COUNTED_ROLES];
 

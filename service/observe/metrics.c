@@ -120,6 +120,13 @@ static const struct family families[] = {
      .help =
          "Notifications of changes that arrived here, each once: those that writers of all replicas sent to "
          "this database. Every other write saved its notification, since nobody waited."},
+    {"holdfast_writing_calls_total", EXPOSITION_COUNTER, AT(writing_calls),
+     .help =
+         "Calls to the database that may have changed something and were answered. Each would notify, were "
+         "nobody asked whether somebody waits: what those of all replicas exceed "
+         "holdfast_notifications_total "
+         "by is about what was saved. It is not counted one by one, which would make each write's answer "
+         "longer."},
     {"holdfast_wakeups_total", EXPOSITION_COUNTER, EACH(wake_ups, "topic", topic_names),
      .help = "How often something that waits was made to look again."},
     {"holdfast_waited_names", EXPOSITION_GAUGE, AT(waited_buckets),

@@ -67,6 +67,8 @@ void call_count_answer(const struct connection *connection, const struct call *c
     int64_t took = now > call->sent ? now - call->sent : 0;
     histogram_add(&counts->batches[connection->role], &bounds_batch, call->ordinals);
     histogram_add(&counts->calls[connection->role], &bounds_duration, (uint64_t)took);
+    if (call->lane->statement->writes)
+        count_add(&counts->writing_calls, 1);
     charge(call, took, now);
     if (connection->options->slow && took > connection->options->slow)
         complain_of_slowness(connection, call, took);

@@ -227,6 +227,24 @@ static void wait_and_change(PGconn *connection, const char *path)
     expect_value("holdfast_waits", 0);
 }
 
+// Of two writes the one is told, since somebody waits for it.
+START_TEST(notifications_are_saved)
+{
+    static const char told[] = "holdfast_notifications_total", written[] = "holdfast_writing_calls_total";
+    double told_before = value_now(told), written_before = value_now(written);
+    const char *path = api_entry(api_bucket(), "k");
+    PGconn *connection = database_connect(&api.database);
+    ck_status(PUT(path, BODY("1")), 201);
+    expect_at_least(written, written_before + 1);
+    ck_assert(value_now(told) == told_before);
+    written_before = value_now(written);
+    wait_and_change(connection, path);
+    expect_at_least(written, written_before + 1);
+    expect_at_least(told, told_before + 1);
+    PQfinish(connection);
+}
+END_TEST
+
 START_TEST(waits_are_told_apart_from_slow_requests)
 {
     static const char waits[] = "holdfast_wait_duration_seconds_count";
@@ -333,6 +351,7 @@ Suite *metrics_suite(void)
         hostile_requests_add_no_series,
         refusals_of_limits_are_counted,
         leases_are_counted,
+        notifications_are_saved,
         waits_are_told_apart_from_slow_requests,
         calls_to_the_database_are_counted,
         reconnects_are_counted,
