@@ -5,7 +5,7 @@
 
 #include "support/raw.h"
 
-enum { WAIT_PATIENCE = 10 * 1000 };
+enum { WAIT_PATIENCE = 20 * 1000 }; // a thousand waits through a pooler on a busy machine take some
 
 // Asks for `path` on a connection of its own with the header lines (each with CR LF behind it).
 struct raw *wait_begin(const struct service *service, const char *path, const char *headers);
