@@ -55,11 +55,6 @@ static bool is_over(void)
     return atomic_load(&frozen.stopping) || atomic_load(&frozen.broken);
 }
 
-static bool is_fault(const struct entry_reply *reply)
-{
-    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
-}
-
 static void ask(struct client *client, const char *method, const char *target, const char *body,
                 struct entry_reply *reply)
 {
@@ -91,7 +86,7 @@ static void write_all(struct client *client)
     }
     strcat(body, "]}");
     ask(client, "POST", "/v1/transactions", body, &reply);
-    if (!is_fault(&reply) && reply.status != 200)
+    if (!entry_reply_is_fault(&reply) && reply.status != 200)
         complain(client, "a transaction", &reply);
     client->writes += reply.status == 200;
 }
@@ -115,7 +110,7 @@ static bool look(struct client *client, const char *fork, char shown[600])
     struct entry_reply reply;
     snprintf(target, sizeof target, "/v1/buckets/" BUCKET "/entries?fork=%s", fork);
     ask(client, "GET", target, NULL, &reply);
-    if (is_fault(&reply))
+    if (entry_reply_is_fault(&reply))
         return false;
     json_t *document =
         reply.status == 200 ? json_loadb((const char *)reply.body.data, reply.body.size, 0, NULL) : NULL;
@@ -145,7 +140,7 @@ static bool make_fork(struct client *client, const char *fork)
     struct entry_reply reply;
     snprintf(target, sizeof target, "/v1/forks/%s", fork);
     ask(client, "PUT", target, "{\"kind\":\"severed\"}", &reply);
-    if (!is_fault(&reply) && reply.status != 201)
+    if (!entry_reply_is_fault(&reply) && reply.status != 201)
         complain(client, "a fork", &reply);
     return reply.status == 201;
 }
@@ -157,10 +152,10 @@ static void discard(struct client *client, const char *fork)
     snprintf(target, sizeof target, "/v1/forks/%s", fork);
     do {
         ask(client, "DELETE", target, NULL, &reply);
-        if (is_fault(&reply))
+        if (entry_reply_is_fault(&reply))
             clock_pause(PAUSE_MS);
-    } while (is_fault(&reply) && !is_over());
-    if (!is_fault(&reply) && reply.status != 200)
+    } while (entry_reply_is_fault(&reply) && !is_over());
+    if (!entry_reply_is_fault(&reply) && reply.status != 200)
         complain(client, "discarding a fork", &reply);
 }
 

@@ -71,12 +71,6 @@ static bool is_kind(const struct entry_reply *reply, const char *kind)
     return entry_reply_member(reply, "kind", found) && strcmp(found, kind) == 0;
 }
 
-// Not done, or not for certain: what any call may meet while replicas are killed.
-static bool is_fault(const struct entry_reply *reply)
-{
-    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
-}
-
 static bool is_doubtful(const struct entry_reply *reply)
 {
     return reply->outcome == ENTRY_NO_ANSWER || (reply->status == 503 && is_kind(reply, "outcome_unknown"));
@@ -93,7 +87,7 @@ static bool acquire(struct worker *worker, struct entry_client *client, char tok
     entry_client_ask(client, &request, &reply);
     if (reply.status == 201 && entry_reply_member(&reply, "token", token))
         return true;
-    if (!is_fault(&reply) && !(reply.status == 409 && is_kind(&reply, "lease_held")))
+    if (!entry_reply_is_fault(&reply) && !(reply.status == 409 && is_kind(&reply, "lease_held")))
         complain(worker, "acquire", &reply);
     return false;
 }
@@ -139,7 +133,7 @@ static void write_counts(struct worker *worker, struct entry_client *client, con
         worker->lost++;
     else if (is_doubtful(&reply))
         worker->doubtful = true, worker->doubts++;
-    else if (!is_fault(&reply))
+    else if (!entry_reply_is_fault(&reply))
         complain(worker, "write", &reply);
 }
 

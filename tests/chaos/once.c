@@ -82,11 +82,6 @@ static void ask(struct caller *caller, const struct entry_request *request, stru
         entry_client_ask(connection, request, reply);
 }
 
-static bool is_fault(const struct entry_reply *reply)
-{
-    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
-}
-
 static void give_answer(struct caller *caller, int key, const char *token)
 {
     char target[200], answer[ANSWER_ROOM];
@@ -94,7 +89,7 @@ static void give_answer(struct caller *caller, int key, const char *token)
     snprintf(target, sizeof target, NAME "/%d/answer?token=%s", key, token);
     snprintf(answer, sizeof answer, "%u of %u", ++caller->runs, caller->number);
     ask(caller, &(struct entry_request){.method = "PUT", .target = target, .body = bytes_of(answer)}, &reply);
-    if (is_fault(&reply))
+    if (entry_reply_is_fault(&reply))
         return;
     if (reply.status == 409)
         count(&once.lost);
@@ -110,7 +105,7 @@ static void give_up(struct caller *caller, int key, const char *token)
     struct entry_reply reply;
     snprintf(target, sizeof target, NAME "/%d/run?token=%s", key, token);
     ask(caller, &(struct entry_request){.method = "DELETE", .target = target}, &reply);
-    if (!is_fault(&reply) && reply.status != 204 && reply.status != 409)
+    if (!entry_reply_is_fault(&reply) && reply.status != 204 && reply.status != 409)
         complain(key, "giving up", &reply);
     count(&once.failed);
 }
@@ -140,7 +135,7 @@ static bool call(struct caller *caller, int key)
     snprintf(target, sizeof target, NAME "/%d", key);
     ask(caller, &(struct entry_request){.method = "POST", .target = target, .headers = "Prefer: wait=2\r\n"},
         &reply);
-    if (is_fault(&reply)) {
+    if (entry_reply_is_fault(&reply)) {
         clock_pause(PAUSE_MS);
     } else if (reply.status == 200) {
         if (!note_answer(key, reply.body))

@@ -66,11 +66,6 @@ static void post(struct entry_client *connection, const char *target, const char
                          reply);
 }
 
-static bool is_fault(const struct entry_reply *reply)
-{
-    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
-}
-
 static bool read_account(json_t *entry, struct account *account)
 {
     json_t *money = json_object_get(entry, "value");
@@ -112,7 +107,7 @@ static void view(struct entry_client *connection, struct account accounts[ACCOUN
     }
     strcat(body, "]}");
     post(connection, "/v1/views", body, reply);
-    if (!is_fault(reply) && (reply->status != 200 || !read_accounts(reply, accounts)))
+    if (!entry_reply_is_fault(reply) && (reply->status != 200 || !read_accounts(reply, accounts)))
         reply->status = 0;
 }
 
@@ -133,7 +128,7 @@ static void transfer(struct client *client, struct entry_client *connection,
              from, accounts[from].version, to, accounts[to].version, from, accounts[from].money - amount, to,
              accounts[to].money + amount);
     post(connection, "/v1/transactions", body, &reply);
-    if (is_fault(&reply))
+    if (entry_reply_is_fault(&reply))
         client->unknown++;
     else if (reply.status == 412)
         client->refused++;
@@ -157,7 +152,7 @@ static void *run_client(void *argument)
         struct account accounts[ACCOUNTS];
         struct entry_reply reply;
         view(connection_of(client), accounts, &reply);
-        if (is_fault(&reply)) {
+        if (entry_reply_is_fault(&reply)) {
             clock_pause(PAUSE_MS);
             continue;
         }

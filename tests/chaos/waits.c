@@ -60,11 +60,6 @@ static void complain(char complaint[300], int entry, const char *what, const str
     atomic_store(&waits.broken, true);
 }
 
-static bool is_fault(const struct entry_reply *reply)
-{
-    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
-}
-
 static void ask(struct entry_client *connection, size_t replica, const struct entry_request *request,
                 struct entry_reply *reply)
 {
@@ -111,7 +106,7 @@ static void *run_waiter(void *argument)
                  seen ? "If-None-Match: \"%lld\"\r\nPrefer: wait=20\r\n" : "Prefer: wait=20\r\n", seen);
         ask(&waiter->connection, waiter->replica,
             &(struct entry_request){.method = "GET", .target = target, .headers = headers}, &reply);
-        if (is_fault(&reply)) {
+        if (entry_reply_is_fault(&reply)) {
             waiter->faults++;
             clock_pause(PAUSE_MS);
         } else {
@@ -141,7 +136,7 @@ static long long write_until_acknowledged(struct writer *writer)
         write_once(writer, &reply);
         if (reply.outcome == ENTRY_ANSWERED && (reply.status == 201 || reply.status == 204))
             return strtoll(reply.version, NULL, 10);
-        if (!is_fault(&reply))
+        if (!entry_reply_is_fault(&reply))
             complain(writer->complaint, writer->entry, "a write was answered", &reply);
         clock_pause(PAUSE_MS);
     }

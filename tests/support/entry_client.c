@@ -272,6 +272,11 @@ void entry_client_ask(struct entry_client *client, const struct entry_request *r
     }
 }
 
+bool entry_reply_is_fault(const struct entry_reply *reply)
+{
+    return reply->outcome != ENTRY_ANSWERED || reply->status == 503;
+}
+
 bool entry_reply_member(const struct entry_reply *reply, const char *name, char out[ENTRY_VERSION_ROOM])
 {
     out[0] = '\0';

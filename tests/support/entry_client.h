@@ -54,6 +54,9 @@ void entry_client_close(struct entry_client *client);
 void entry_client_ask(struct entry_client *client, const struct entry_request *request,
                       struct entry_reply *reply);
 
+// Not done, or not for certain: what any call may meet while replicas are killed.
+bool entry_reply_is_fault(const struct entry_reply *reply);
+
 // Copies the text member `name` of a JSON object in the reply's body; false, and an empty text, when the body
 // is no object or the member is null, absent, no text or too long.
 bool entry_reply_member(const struct entry_reply *reply, const char *name, char out[ENTRY_VERSION_ROOM]);
