@@ -125,8 +125,19 @@ static int run(int argc, char **argv)
     return 2;
 }
 
+// `help COMMAND` is `COMMAND --help`.
+static void read_help(int argc, char **argv)
+{
+    static char flag[] = "--help";
+    if (argc == 3 && !strcmp(argv[1], "help") && argv[2][0] != '-') {
+        argv[1] = argv[2];
+        argv[2] = flag;
+    }
+}
+
 int main(int argc, char **argv)
 {
+    read_help(argc, argv);
     occupy_standard_streams();
     if (sodium_init() < 0) {
         fputs("holdfast: libsodium cannot start\n", stderr);

@@ -62,7 +62,7 @@ static bool write_lines(struct dump *dump)
 {
     bool written =
         fwrite(dump->lines.data, 1, dump->lines.size, dump->file) == dump->lines.size && !fflush(dump->file);
-    if (!written)
+    if (!written && dump->file != stdout) // of that one it is told when it ends
         fprintf(stderr, "holdfast: the dump cannot be written: %s\n", strerror(errno));
     dump->bytes += (int64_t)dump->lines.size;
     buffer_clear(&dump->lines);
@@ -331,12 +331,21 @@ static bool open_file(struct dump *dump)
     return false;
 }
 
-static bool close_file(struct dump *dump)
+// A pipe or a device has nothing to sync.
+static bool sync_file(FILE *file)
 {
-    bool kept = dump->file == stdout || (fsync(fileno(dump->file)) == 0 && fclose(dump->file) == 0);
-    if (!kept)
-        fprintf(stderr, "holdfast: the dump cannot be written: %s\n", strerror(errno));
-    return kept;
+    return fsync(fileno(file)) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP;
+}
+
+static bool close_file(const struct dump *dump)
+{
+    if (dump->file == stdout)
+        return true;
+    bool synced = sync_file(dump->file);
+    int fault = errno;
+    bool closed = fclose(dump->file) == 0;
+    errno = synced ? errno : fault;
+    return synced && closed;
 }
 
 int dump_command(const struct arguments *arguments)
@@ -353,8 +362,10 @@ int dump_command(const struct arguments *arguments)
     progress_begin(&dump.progress, 0);
     int code = dump_names(&dump);
     progress_end(&dump.progress, dump.entries, dump.bytes);
-    if (!close_file(&dump) && code == EXIT_DONE)
+    if (!close_file(&dump) && code == EXIT_DONE) {
+        fprintf(stderr, "holdfast: the dump cannot be written: %s\n", strerror(errno));
         code = EXIT_FAILED;
+    }
     if (dump.corrupt) {
         fprintf(stderr, "holdfast: %lld entries are not in the dump: their values do not open\n",
                 (long long)dump.corrupt);

@@ -176,6 +176,7 @@ START_TEST(client_tells_when_its_output_is_lost)
                                     TEXT("watch %s --count 1", entry),
                                     TEXT("lease acquire %s", entry),
                                     "bench --duration 100ms --keys 10 --connections 1",
+                                    "dump",
                                     "completion bash",
                                     "get --help",
                                     "--help",
@@ -189,6 +190,17 @@ START_TEST(client_tells_when_its_output_is_lost)
             if (process_wait(pid, 30 * 1000) != 0)
                 ck_abort_msg("%s", script);
         }
+    pid_t full =
+        client_start_script("holdfast dump --file /dev/full 2>err; test $? = 1 && test $(grep -c . err) = 1",
+                            client_folder(), service_url(api.service));
+    ck_assert_int_eq(process_wait(full, 30 * 1000), 0);
+    // What cannot be synced is written all the same.
+    pid_t pipe = client_start_script(
+        TEXT("mkfifo fifo; grep -c '\"key\":\"k\"' fifo >found & holdfast dump %s --file fifo 2>err; "
+             "code=$?; wait; test $code = 0 && test $(cat found) = 1",
+             bucket),
+        client_folder(), service_url(api.service));
+    ck_assert_int_eq(process_wait(pipe, 30 * 1000), 0);
     // Nobody knows the token, so the lease is free again.
     ck_code(CLIENT("lease", "show", entry), 3);
     // A reader that has enough ends the writer quietly.

@@ -131,6 +131,10 @@ START_TEST(help_and_version)
         ck_assert_ptr_nonnull(strstr(outcome.output, "holdfast"));
         free(outcome.output);
     }
+    struct outcome of_lock = RUN("lock", "--help"), asked = RUN("help", "lock");
+    ck_assert_str_eq(asked.output, of_lock.output);
+    free(asked.output);
+    free(of_lock.output);
     struct outcome version = RUN("version");
     ck_assert_int_eq(version.code, 0);
     ck_assert_int_eq(strncmp(version.output, "holdfast ", 9), 0);
