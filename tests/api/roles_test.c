@@ -1,11 +1,14 @@
 // A service whose role owns nothing: migrated by another, it does all its work and can change no definition.
 #include "api.h"
 
+#include "support/clock.h"
 #include "support/process.h"
 #include "support/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { CONNECTED_MS = 10 * 1000 };
 
 #define ROLE "plain \"holdfast\" role"
 
@@ -24,6 +27,11 @@ static char *migrate_for(const char *role, int expected)
     return text;
 }
 
+static bool is_connected(void *user)
+{
+    return sql_number(user, "select count(*) from pg_stat_activity where usename like 'plain%%'") > 3;
+}
+
 START_TEST(role_that_owns_nothing_serves)
 {
     api.database = database_new(api.postgres, DATABASE_EMPTY);
@@ -38,8 +46,7 @@ START_TEST(role_that_owns_nothing_serves)
     const char *const flags[] = {"--no-migrate", NULL};
     api.service = service_start(&(struct service_options){.database = url, .flags = flags});
     api.client = http_client_new(service_url(api.service));
-    ck_assert_int_eq(
-        sql_number(owner, "select count(*) from pg_stat_activity where usename like 'plain%%'") > 3, 1);
+    ck_assert(clock_wait(is_connected, owner, CONNECTED_MS));
 #define POST(target, literal)                                                                                \
     http(api.client, "POST", target, BODY(literal), "Content-Type: application/json")
     ck_status(PUT("/v1/buckets/b/entries/k", BODY("1")), 201);
