@@ -266,7 +266,9 @@ static bool run_file(struct migration *m, const struct sql_file *file)
     bool ok = succeeded(result);
     if (!ok) {
         const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-        m->locked_out = code != NULL && strcmp(code, "55P03") == 0;
+        // Or a deadlock with a request that takes the tables in another order, when the server looks for it
+        // sooner.
+        m->locked_out = code != NULL && (strcmp(code, "55P03") == 0 || strcmp(code, "40P01") == 0);
         refuse(m->refusal, "%s.sql failed: %s (SQLSTATE %s)", file->name, reason(m, result),
                code != NULL ? code : "none");
     } else if (PQtransactionStatus(m->connection) != PQTRANS_INTRANS) {

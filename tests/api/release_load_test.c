@@ -10,15 +10,16 @@
 
 enum { PATIENCE = 60 * 1000, ROUNDS = 40 };
 
-// What the release after this one may do: it adds a table and columns of tables that every request reads.
+// What the release after this one may do: it adds a table and columns of tables that every request reads, and
+// gives way to a request that has taken them in another order.
 static const char later_tables[] =
-    "begin;"
+    "do $$ begin loop begin "
     "create table holdfast.of_later (id integer primary key);"
     "alter table holdfast.entries add column later text;"
     "alter table holdfast.buckets add column later integer not null default 7;"
     "insert into holdfast.migrations (number, name, checksum, serves_from)"
     " select max(number) + 1, 'later', 'x', max(number) from holdfast.migrations;"
-    "commit";
+    " exit; exception when deadlock_detected then null; end; end loop; end $$";
 
 // It gives every function another text.
 static const char later_texts[] =
@@ -202,12 +203,39 @@ START_TEST(migration_lets_requests_pass)
 }
 END_TEST
 
+static bool somebody_waits_for_dropped_buckets(void *user)
+{
+    return sql_number(user, "select count(*) from pg_locks where not granted and "
+                            "relation = 'holdfast.dropped_buckets'::regclass") > 0;
+}
+
+START_TEST(migration_gives_way_in_a_deadlock)
+{
+    api.database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&api.database);
+    take_last_migration_back(connection);
+    sql_run(connection, "alter database %s set deadlock_timeout = '300ms'", api.database.name);
+    PGconn *reader = database_connect(&api.database);
+    sql_run(reader, "begin; set local deadlock_timeout = '1min'");
+    sql_run(reader, "select count(*) from holdfast.dropped_buckets");
+    pid_t pid = begin_migrating();
+    ck_assert(clock_wait(somebody_waits_for_dropped_buckets, connection, PATIENCE));
+    sql_run(reader, "select count(*) from holdfast.buckets"); // which the migration has changed by now
+    sql_run(reader, "commit");
+    ck_assert_int_eq(process_wait(pid, PATIENCE), 0);
+    PQfinish(reader);
+    PQfinish(connection);
+    database_drop(api.postgres, &api.database);
+}
+END_TEST
+
 Suite *release_load_suite(void)
 {
     const TTest *const tests[] = {
         later_release_beside_this_one,
         functions_are_replaced_beneath_clients,
         migration_lets_requests_pass,
+        migration_gives_way_in_a_deadlock,
         NULL,
     };
     return api_suite_bare("release_load", tests);
