@@ -1,6 +1,7 @@
 // Problems are told by their kind and detail, as the service words them.
 #include "client/answer.h"
 
+#include "base/buffer.h"
 #include "base/json_member.h"
 #include "base/json_text.h"
 #include "base/text.h"
@@ -60,10 +61,18 @@ bool reply_is_problem(const struct reply *reply, const char *kind)
 }
 
 // What a stranger sent may hold what a terminal obeys.
-static void print_visible(const char *text)
+static void add_visible(struct buffer *line, const char *text)
 {
     for (; *text; text++)
-        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
+        buffer_add_char(line, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+// In one piece, since other processes may write to the same place.
+static void print_line(struct buffer *line)
+{
+    buffer_add_char(line, '\n');
+    fwrite(line->data, 1, line->size, stderr);
+    buffer_free(line);
 }
 
 int answer_refused(const struct arguments *arguments, const struct reply *reply)
@@ -71,18 +80,18 @@ int answer_refused(const struct arguments *arguments, const struct reply *reply)
     struct arena arena = {0};
     struct bytes problem = body_object(reply);
     const char *kind = reply_member(reply, &arena, "kind"), *detail = reply_member(reply, &arena, "detail");
+    struct buffer line = {0};
     if (arguments->json && problem.data) {
-        fwrite(problem.data, 1, problem.size, stderr);
-        fputc('\n', stderr);
+        buffer_add_bytes(&line, problem);
     } else {
-        fprintf(stderr, "holdfast: %d ", reply->status);
-        print_visible(kind ? kind : reply->status == 404 ? "not_found" : "the service refused");
+        buffer_printf(&line, "holdfast: %d ", reply->status);
+        add_visible(&line, kind ? kind : reply->status == 404 ? "not_found" : "the service refused");
         if (detail) {
-            fputs(": ", stderr);
-            print_visible(detail);
+            buffer_add_text(&line, ": ");
+            add_visible(&line, detail);
         }
-        fputc('\n', stderr);
     }
+    print_line(&line);
     arena_free(&arena);
     return answer_code(reply);
 }

@@ -6,6 +6,7 @@
 #include "client/exit_code.h"
 #include "client/held_commands.h"
 #include "client/many_commands.h"
+#include "client/own_files.h"
 
 #include <string.h>
 
@@ -138,7 +139,8 @@ static const struct command commands[] = {
      "left out; entries\n"
      "of buckets with an idle term begin it anew. Entries that the service refuses are told one by one, and "
      "the exit code is\n"
-     "1 then. With --state a load that broke off goes on where it stood when it is called so again.\n"
+     "1 then. With --state a load that broke off goes on where it stood when it is called so again;\n"
+     "the state of another input or address is refused.\n"
      "\n"
      "Examples:\n"
      "  zcat everything.ndjson.gz | holdfast load\n"
@@ -179,6 +181,7 @@ const struct command *command_at(size_t number)
 int command_run(const struct command *command, int argc, char **argv)
 {
     struct arguments arguments;
+    own_files_begin();
     switch (arguments_read(command, argc, argv, &arguments)) {
     case ARGUMENTS_HELP:
         return EXIT_DONE;

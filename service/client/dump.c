@@ -30,6 +30,7 @@ struct dump {
     int64_t corrupt;
     struct arena page;  // what is known of the page under way
     struct arena place; // and of where the dump is taken up
+    bool of_another;    // the file is the dump of other buckets
     bool resumed;       // nothing is written for the names before this one
     struct bytes resume_bucket;
     struct bytes resume_cursor; // data NULL: the bucket is whole
@@ -147,16 +148,22 @@ static bool add_entry(struct dump *dump, struct bytes bucket, struct bytes entry
     return true;
 }
 
-// Where a dump that breaks off is taken up again.
+static void add_optional(struct dump *dump, const char *name, const char *text)
+{
+    buffer_printf(&dump->lines, ",\"%s\":", name);
+    if (text)
+        buffer_add_json(&dump->lines, bytes_of(text));
+    else
+        buffer_add_text(&dump->lines, "null");
+}
+
+// Where a dump that breaks off is taken up again, and of what it is.
 static void add_checkpoint(struct dump *dump, struct bytes bucket, const char *cursor)
 {
     buffer_add_text(&dump->lines, "{\"kind\":\"checkpoint\",\"bucket\":");
     buffer_add_json(&dump->lines, bucket);
-    buffer_add_text(&dump->lines, ",\"cursor\":");
-    if (cursor)
-        buffer_add_json(&dump->lines, bytes_of(cursor));
-    else
-        buffer_add_text(&dump->lines, "null");
+    add_optional(dump, "cursor", cursor);
+    add_optional(dump, "only", dump->arguments->alone_count ? dump->arguments->alone[0] : NULL);
     buffer_add_text(&dump->lines, "}\n");
 }
 
@@ -206,12 +213,19 @@ static int dump_entries(struct dump *dump, struct bytes bucket, struct bytes cur
 
 // --- names ------------------------------------------------------------------------------------------------
 
+// Names come in the order of their bytes.
+static bool comes_before(struct bytes a, struct bytes b)
+{
+    int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+    return order < 0 || (order == 0 && a.size < b.size);
+}
+
 static int dump_name(struct dump *dump, struct bytes name, struct bytes item)
 {
     struct bytes kind, cursor = {0};
-    bool taken_up = dump->resumed && bytes_equal(name, dump->resume_bucket);
-    if (dump->resumed && !taken_up)
+    if (dump->resumed && comes_before(name, dump->resume_bucket))
         return EXIT_DONE;
+    bool taken_up = dump->resumed && bytes_equal(name, dump->resume_bucket); // else it was dropped meanwhile
     dump->resumed = false;
     if (taken_up && !dump->resume_cursor.data)
         return EXIT_DONE;
@@ -284,7 +298,19 @@ static int dump_names(struct dump *dump)
 
 // --- the file ---------------------------------------------------------------------------------------------
 
-// Finds the last checkpoint, cuts off what is behind it, and notes it.
+// Whether a dump of `only` (JSON: a name, or null) is what is asked for now.
+static bool is_of_this(const struct dump *dump, struct bytes only)
+{
+    struct arena arena = {0};
+    struct bytes name;
+    bool named = json_string_decode(&arena, only, &name);
+    bool same = named ? dump->arguments->alone_count && bytes_is(name, dump->arguments->alone[0])
+                      : !dump->arguments->alone_count;
+    arena_free(&arena);
+    return same;
+}
+
+// Finds the last checkpoint, cuts off what is behind it, and notes it. False, with errno, when it cannot.
 static bool find_checkpoint(struct dump *dump)
 {
     static const char mark[] = "{\"kind\":\"checkpoint\"";
@@ -292,17 +318,19 @@ static bool find_checkpoint(struct dump *dump)
     size_t room = 0;
     ssize_t size;
     off_t at = 0, end = 0;
-    struct bytes bucket, cursor, decoded;
+    struct bytes bucket, cursor, only, decoded;
     struct arena *arena = &dump->place;
+    bool same = true;
     while ((size = getline(&line, &room, dump->file)) > 0 && line[size - 1] == '\n') {
         at += size;
         struct bytes text = bytes_make(line, (size_t)size - 1);
         if ((size_t)size < sizeof mark || memcmp(line, mark, sizeof mark - 1) != 0 ||
             json_check(text, 4) != JSON_VALID || !json_member(text, "bucket", &bucket) ||
-            !json_member(text, "cursor", &cursor))
+            !json_member(text, "cursor", &cursor) || !json_member(text, "only", &only))
             continue;
         end = at;
         arena_free(arena);
+        same = is_of_this(dump, only);
         if (!json_string_decode(arena, bucket, &decoded))
             continue;
         dump->resume_bucket = arena_copy(arena, decoded);
@@ -312,6 +340,9 @@ static bool find_checkpoint(struct dump *dump)
     }
     free(line);
     dump->resumed = end > 0;
+    dump->of_another = !same;
+    if (!same)
+        return true; // and leave it as it is
     return ftruncate(fileno(dump->file), end) == 0 && fseeko(dump->file, end, SEEK_SET) == 0;
 }
 
@@ -359,6 +390,13 @@ int dump_command(const struct arguments *arguments)
         return connection_misused(&dump.connection);
     if (!open_file(&dump))
         return EXIT_FAILED;
+    if (dump.of_another) {
+        fprintf(stderr, "holdfast: %s is a dump of other buckets than these\n", arguments->file);
+        fclose(dump.file);
+        arena_free(&dump.place);
+        connection_end(&dump.connection);
+        return EXIT_USAGE;
+    }
     progress_begin(&dump.progress, 0);
     int code = dump_names(&dump);
     progress_end(&dump.progress, dump.entries, dump.bytes);

@@ -7,6 +7,7 @@
 #include "client/boot_time.h"
 #include "client/exit_code.h"
 #include "client/guard.h"
+#include "client/own_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +64,7 @@ _Noreturn static void become_command(const struct running *running, int go, int 
         dup2(output, STDOUT_FILENO);
     sigprocmask(SIG_SETMASK, &running->mask, NULL);
     signal(SIGPIPE, running->pipe_before);
+    own_files_close_sockets();
     execvp(running->hold->command[0], running->hold->command);
     int error = errno;
     _exit(write(failure, &error, sizeof error) < 0 || error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);

@@ -3,6 +3,7 @@
 #include "client/arguments.h"
 #include "client/exit_code.h"
 #include "client/load_lines.h"
+#include "client/load_state.h"
 #include "client/many_commands.h"
 #include "client/progress.h"
 #include "client/wait.h"
@@ -33,7 +34,7 @@ struct job {
     struct reply reply;
     size_t operations;
     size_t values;
-    int64_t start; // in the input, of its first line
+    struct load_reach start; // in the input, of its first line
     bool busy;
     int attempts;
 };
@@ -48,9 +49,10 @@ struct load {
     struct job *jobs;
     int count;
     struct job *filling;
-    int64_t read; // bytes of the input
+    struct load_reach reach; // what was read of the input
+    struct load_state state;
+    bool fits; // the state is of this input
     int64_t line;
-    int64_t skip;     // what is behind us from an earlier time
     int64_t entries;  // that were written
     int64_t expired;  // that were over before they were written
     int64_t refused;  // that the service did not take
@@ -61,44 +63,36 @@ struct load {
 // --- the state --------------------------------------------------------------------------------------------
 
 // Up to where everything has been written: the begin of what is still under way.
-static int64_t settled(const struct load *load)
+static const struct load_reach *settled(const struct load *load)
 {
-    int64_t at = load->read;
+    const struct load_reach *reach = &load->reach;
     for (int i = 0; i < load->count; i++) {
         const struct job *job = &load->jobs[i];
-        if ((job->busy || job->operations > 0) && job->start < at)
-            at = job->start;
+        if ((job->busy || job->operations > 0) && job->start.offset < reach->offset)
+            reach = &job->start;
     }
-    return at;
+    return reach;
 }
 
-static bool keep_state(struct load *load, int64_t at)
+static bool keep_state(struct load *load)
 {
-    const char *path = load->arguments->state;
-    if (!path)
-        return true;
-    char *next = NULL;
-    if (asprintf(&next, "%s.next", path) < 0)
-        abort();
-    FILE *file = fopen(next, "w");
-    bool kept = file && fprintf(file, "%lld\n", (long long)at) > 0;
-    kept = file && fclose(file) == 0 && kept && rename(next, path) == 0;
-    if (!kept)
-        fprintf(stderr, "holdfast: %s: %s\n", path, strerror(errno));
-    free(next);
     load->state_at = timestamp_monotonic();
-    return kept;
+    return load_state_keep(&load->state, settled(load));
 }
 
-static void read_state(struct load *load)
+// To be called before each line and at the end: what is before it must be what the earlier load had read.
+static bool check_state(struct load *load, bool ended)
 {
-    FILE *file = load->arguments->state ? fopen(load->arguments->state, "r") : NULL;
-    char text[32] = "";
-    if (!file)
-        return;
-    if (fgets(text, sizeof text, file))
-        load->skip = strtoll(text, NULL, 10);
-    fclose(file);
+    const struct load_state *state = &load->state;
+    bool behind = load->reach.offset < state->offset && !ended;
+    if (load->fits || behind)
+        return true;
+    load->fits = state->offset == 0 || load_state_fits(state, &load->reach);
+    if (!load->fits) {
+        fprintf(stderr, "holdfast: %s is the state of a load of something else\n", state->path);
+        load->code = EXIT_USAGE;
+    }
+    return load->fits;
 }
 
 // --- transactions -----------------------------------------------------------------------------------------
@@ -136,6 +130,23 @@ static struct bytes operation_of(const struct job *job, size_t number)
     return bytes_make(job->body.data + starts[number], end - starts[number]);
 }
 
+// Says which entry it was, as the dump names it.
+static void tell_refused(struct bytes operation)
+{
+    static const char *const names[] = {"bucket", "under", "key", "key_base64"};
+    struct buffer line = {0};
+    struct bytes value;
+    buffer_add_text(&line, "holdfast: not loaded:");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (json_member(operation, names[i], &value)) {
+            buffer_printf(&line, " %s ", names[i]);
+            buffer_add_bytes(&line, value);
+        }
+    buffer_add_char(&line, '\n');
+    fwrite(line.data, 1, line.size, stderr);
+    buffer_free(&line);
+}
+
 // What is wrong with one entry must not keep the others away: they are written one by one.
 static void send_singly(struct load *load, struct job *job)
 {
@@ -156,6 +167,7 @@ static void send_singly(struct load *load, struct job *job)
             continue;
         }
         load->refused++;
+        tell_refused(operation_of(job, i));
         int code = answer_refused(load->arguments, &job->reply);
         if (code == EXIT_UNAVAILABLE || job->reply.status == 401 || job->reply.status == 403) {
             load->code = code;
@@ -255,8 +267,8 @@ static void submit(struct load *load)
     buffer_add_text(&job->body, "]}");
     send_job(load, job);
     drive(load);
-    progress_show(&load->progress, load->entries, load->read);
-    if (timestamp_monotonic() - load->state_at > STATE_STEP && !keep_state(load, settled(load)))
+    progress_show(&load->progress, load->entries, load->reach.offset);
+    if (timestamp_monotonic() - load->state_at > STATE_STEP && !keep_state(load))
         load->code = EXIT_FAILED;
 }
 
@@ -275,14 +287,14 @@ static void broken(struct load *load)
     load->code = EXIT_FAILED;
 }
 
-static void load_entry(struct load *load, struct bytes line, int64_t start)
+static void load_entry(struct load *load, struct bytes line, const struct load_reach *start)
 {
     if (!load->filling) {
         drive_until(load, one_is_free);
         if (load->code != EXIT_DONE)
             return;
         load->filling = free_job(load);
-        load->filling->start = start; // all before it is on its way, or written
+        load->filling->start = *start; // all before it is on its way, or written
         buffer_add_text(&load->filling->body, "{\"operations\":[");
     }
     struct job *job = load->filling;
@@ -325,9 +337,9 @@ static void load_name(struct load *load, struct bytes line, bool behind)
     reply_free(&reply);
 }
 
-static void load_line(struct load *load, struct bytes line, int64_t start)
+static void load_line(struct load *load, struct bytes line, const struct load_reach *start)
 {
-    bool behind = load->read <= load->skip;
+    bool behind = start->offset < load->state.offset;
     enum line_kind kind = load_line_kind(line);
     if (kind == LINE_NAME)
         load_name(load, line, behind);
@@ -343,13 +355,17 @@ static void load_lines(struct load *load)
     size_t room = 0;
     ssize_t size;
     while (load->code == EXIT_DONE && (size = getline(&line, &room, load->file)) > 0) {
-        int64_t start = load->read;
-        load->read += size;
-        load->line++;
+        struct load_reach start = load->reach;
         size_t length = (size_t)size - (line[size - 1] == '\n');
+        if (!check_state(load, false))
+            break;
+        load_reach_add(&load->reach, line, (size_t)size);
+        load->line++;
         if (length)
-            load_line(load, bytes_make(line, length), start);
+            load_line(load, bytes_make(line, length), &start);
     }
+    if (load->code == EXIT_DONE)
+        check_state(load, true);
     if (ferror(load->file)) {
         fprintf(stderr, "holdfast: the dump cannot be read: %s\n", strerror(errno));
         load->code = EXIT_FAILED;
@@ -371,7 +387,7 @@ static bool begin(struct load *load)
     }
     fstat(fileno(load->file), &state);
     progress_begin(&load->progress, S_ISREG(state.st_mode) ? (int64_t)state.st_size : 0);
-    read_state(load);
+    load_reach_begin(&load->reach);
     load->multi = curl_multi_init();
     load->count = (int)arguments->jobs;
     load->jobs = calloc((size_t)load->count, sizeof *load->jobs);
@@ -416,13 +432,17 @@ int load_command(const struct arguments *arguments)
     struct load load = {.arguments = arguments};
     if (!connection_begin(&load.connection, arguments))
         return connection_misused(&load.connection);
+    if (!load_state_read(&load.state, arguments->state, arguments->urls)) {
+        connection_end(&load.connection);
+        return EXIT_USAGE;
+    }
     if (!begin(&load))
         return EXIT_FAILED;
     load_lines(&load);
     if (load.code == EXIT_DONE)
         settle(&load);
-    progress_end(&load.progress, load.entries, load.read);
-    if (!keep_state(&load, settled(&load)) && load.code == EXIT_DONE)
+    progress_end(&load.progress, load.entries, load.reach.offset);
+    if (load.fits && !keep_state(&load) && load.code == EXIT_DONE)
         load.code = EXIT_FAILED;
     report(&load);
     if (load.refused && load.code == EXIT_DONE)

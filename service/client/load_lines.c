@@ -2,6 +2,7 @@
 // out.
 #include "client/load_lines.h"
 
+#include "base/json_index.h"
 #include "base/json_member.h"
 #include "base/text.h"
 #include "base/timestamp.h"
@@ -72,17 +73,44 @@ static void add_member(struct buffer *json, struct bytes name, struct bytes valu
     buffer_add_bytes(json, value);
 }
 
-static void add_value(struct buffer *json, struct bytes name, struct bytes value, size_t *values)
+static void add_base64(struct buffer *json, struct bytes raw)
 {
-    if (value.size <= LARGEST_SPLICED && json_check(value, DEEPEST_SPLICED) == JSON_VALID) {
-        *values += json_count_values(value);
-        add_member(json, name, value);
-        return;
-    }
     struct arena arena = {0};
     buffer_add_text(json, ",\"base64\":\"");
-    buffer_add_bytes(json, text_base64_encode(&arena, value));
+    buffer_add_bytes(json, text_base64_encode(&arena, raw));
     buffer_add_char(json, '"');
+    arena_free(&arena);
+}
+
+// A stored value may have two members of one name, and a request may not.
+static bool has_twins(struct bytes value)
+{
+    struct json_index index = {0};
+    bool twins = json_index_build(&index, value, JSON_INDEX_ALL) == JSON_INDEX_DUPLICATE;
+    json_index_free(&index);
+    return twins;
+}
+
+static void add_value(struct buffer *json, struct bytes name, struct bytes value, size_t *values)
+{
+    if (value.size <= LARGEST_SPLICED && json_check(value, DEEPEST_SPLICED) == JSON_VALID &&
+        !has_twins(value)) {
+        *values += json_count_values(value);
+        add_member(json, name, value);
+    } else {
+        add_base64(json, value);
+    }
+}
+
+// What is escaped may be six times as long as the text, and more than a request may be.
+static void add_text(struct buffer *json, struct bytes name, struct bytes text)
+{
+    struct arena arena = {0};
+    struct bytes decoded;
+    if (text.size > LARGEST_SPLICED && json_string_decode(&arena, text, &decoded))
+        add_base64(json, decoded);
+    else
+        add_member(json, name, text);
     arena_free(&arena);
 }
 
@@ -105,8 +133,8 @@ static enum line_kind add_expiry(struct buffer *json, bool idles, struct bytes e
 
 static bool is_copied(struct bytes name)
 {
-    static const char *const copied[] = {"bucket", "key",    "key_base64",   "under",
-                                         "text",   "base64", "content_type", "metadata"};
+    static const char *const copied[] = {"bucket", "key",          "key_base64", "under",
+                                         "base64", "content_type", "metadata"};
     for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++)
         if (bytes_is(name, copied[i]))
             return true;
@@ -129,6 +157,8 @@ enum line_kind load_line_operation(const struct load_lines *lines, struct bytes 
             expires_at = value;
         else if (bytes_is(name, "value"))
             add_value(json, name, value, values);
+        else if (bytes_is(name, "text"))
+            add_text(json, name, value);
         else if (is_copied(name))
             add_member(json, name, value);
     }

@@ -215,14 +215,95 @@ START_TEST(client_dump_and_load_go_on_where_they_broke_off)
     // sends.
     ck_status(DELETE(TEXT("/v1/buckets/%s", bucket)), 204);
     const char *behind = strstr(whole, "{\"kind\":\"checkpoint\"");
-    const char *state = TEXT("%zu\n", (size_t)(behind - whole));
-    write_file("state", state, strlen(state));
+    write_file("first", whole, (size_t)(behind - whole));
+    ck_says(CLIENT("load", "first", "--state", "state"), "1000 entries were loaded");
+    ck_status(DELETE(TEXT("/v1/buckets/%s", bucket)), 204);
     ck_says(CLIENT("load", "whole", "--state", "state"), TEXT("%d entries were loaded", MANY - 1000));
     ck_status(GET(api_entry(bucket, "000999")), 404);
     ck_status(GET(api_entry(bucket, "001000")), 200);
     ck_status(GET(api_entry(bucket, "002499")), 200);
     ck_says(CLIENT("load", "whole", "--state", "state"), "holdfast: 0 entries were loaded");
     free(whole);
+}
+END_TEST
+
+// A state counts for the input and the service that it was made with, a dump for what it is of.
+START_TEST(client_goes_on_with_nothing_else)
+{
+    const char *bucket = api_bucket(), *other = api_bucket();
+    ck_status(PUT(api_entry(bucket, "k"), BODY("v")), 201);
+    ck_status(PUT(api_entry(other, "k"), BODY("v")), 201);
+    ck_code(CLIENT("dump", bucket, "--file", "one"), 0);
+    ck_code(CLIENT("dump", other, "--file", "two"), 0);
+    size_t size, kept;
+    char *one = file_text("one", &size);
+    ck_code(CLIENT("load", "one", "--state", "state"), 0);
+    char *state = file_text("state", &kept);
+    ck_code(CLIENT("load", "two", "--state", "state"), 2);
+    write_file("less", one, (size_t)(strchr(one, '\n') + 1 - one));
+    ck_code(CLIENT("load", "less", "--state", "state"), 2);
+    ck_code(CLIENT("load", "one", "--state", "state", "--url", "http://127.0.0.1:9"), 2);
+    size_t still;
+    char *again = file_text("state", &still);
+    ck_assert(still == kept && memcmp(state, again, kept) == 0);
+    static const char *const broken[] = {"",          "5\n", "garbage", "-5\n", "99999999999999999999\n",
+                                         "5 abc\nx\n"};
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        write_file("broken", broken[i], strlen(broken[i]));
+        ck_code(CLIENT("load", "one", "--state", "broken"), 2);
+    }
+    ck_code(CLIENT("load", "one", "--state", "/dev/null"), 2); // a file is put in its place
+    ck_code(CLIENT("dump", "--file", "one", "--resume"), 2);
+    ck_code(CLIENT("dump", other, "--file", "one", "--resume"), 2);
+    char *left = file_text("one", &still);
+    ck_assert(still == size && memcmp(one, left, size) == 0);
+    free(left);
+    free(again);
+    free(state);
+    free(one);
+}
+END_TEST
+
+START_TEST(client_dump_goes_on_behind_a_bucket_that_is_gone)
+{
+    const char *first = api_bucket(), *second = api_bucket();
+    bool ordered = strcmp(first, second) < 0;
+    const char *gone = ordered ? first : second, *there = ordered ? second : first;
+    put_many(gone);
+    ck_status(PUT(api_entry(there, "k"), BODY("v")), 201);
+    ck_code(CLIENT("dump", "--file", "all"), 0);
+    size_t size;
+    char *all = file_text("all", &size);
+    const char *mark = strstr(all, TEXT("{\"kind\":\"checkpoint\",\"bucket\":\"%s\"", gone));
+    ck_assert_ptr_nonnull(mark);
+    write_file("cut", all, (size_t)(strchr(mark, '\n') + 1 - all));
+    ck_status(DELETE(TEXT("/v1/buckets/%s", gone)), 204);
+    ck_code(CLIENT("dump", "--file", "cut", "--resume"), 0);
+    char *resumed = file_text("cut", &size);
+    ck_assert_ptr_nonnull(strstr(resumed, TEXT("{\"name\":\"%s\"", there)));
+    ck_assert_ptr_nonnull(strstr(resumed, TEXT("{\"kind\":\"entry\",\"bucket\":\"%s\"", there)));
+    free(resumed);
+    free(all);
+}
+END_TEST
+
+// Members that occur twice, and text that is many times as long in JSON, are not what a request may have.
+START_TEST(client_loads_what_no_request_may_have)
+{
+    enum { LONG = 3 << 20 };
+    const char *bucket = api_bucket();
+    char *text = malloc(LONG);
+    memset(text, 1, LONG);
+    static const char twins[] = "[{\"x\":{\"a\":1.0,\"a\":2}}]";
+    ck_status(PUT(api_entry(bucket, "twins"), BODY(twins), "Content-Type: application/json"), 201);
+    ck_status(PUT(api_entry(bucket, "long"), bytes_make(text, LONG), "Content-Type: text/plain"), 201);
+    ck_code(CLIENT("dump", bucket, "--file", "odd"), 0);
+    ck_status(DELETE(TEXT("/v1/buckets/%s", bucket)), 204);
+    ck_code(CLIENT("load", "odd"), 0);
+    ck_body(GET(api_entry(bucket, "twins")), BODY(twins));
+    ck_body(GET(api_entry(bucket, "long")), bytes_make(text, LONG));
+    ck_header(GET(api_entry(bucket, "long")), "Content-Type", "text/plain");
+    free(text);
 }
 END_TEST
 
@@ -244,6 +325,7 @@ START_TEST(client_load_tells_what_it_did_not_write)
     ck_code(end, 1);
     ck_says(end, "2 entries were loaded, 1 had expired, 1 were refused");
     ck_says(end, "type_mismatch");
+    ck_says(end, TEXT("not loaded: bucket \"%s\" under [] key \"bad\"", b));
     ck_body(GET(api_entry(b, "good")), BODY("1"));
     ck_body(GET(api_entry(b, "better")), BODY("2"));
     ck_status(GET(api_entry(b, "bad")), 404);
@@ -320,9 +402,15 @@ END_TEST
 Suite *client_move_suite(void)
 {
     const TTest *const tests[] = {
-        client_load_gives_back_what_was_dumped,  client_dump_and_load_go_on_where_they_broke_off,
-        client_load_tells_what_it_did_not_write, client_bench_measures_and_leaves_nothing,
-        client_manual_and_completion_are_whole,  NULL,
+        client_load_gives_back_what_was_dumped,
+        client_dump_and_load_go_on_where_they_broke_off,
+        client_goes_on_with_nothing_else,
+        client_dump_goes_on_behind_a_bucket_that_is_gone,
+        client_loads_what_no_request_may_have,
+        client_load_tells_what_it_did_not_write,
+        client_bench_measures_and_leaves_nothing,
+        client_manual_and_completion_are_whole,
+        NULL,
     };
     return api_suite("client_move", NULL, tests);
 }

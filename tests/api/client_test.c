@@ -336,6 +336,10 @@ START_TEST(client_lock_runs_a_command)
     ck_code(CLIENT("lock", lease), 2);
     ck_code(CLIENT("lock", lease, "--"), 2);
     ck_out(CLIENT_FED(BODY("in\0"), "lock", lease, "--", "cat"), BODY("in\0"));
+    // Nothing of the holder's own is handed down.
+    ck_out(CLIENT("lock", lease, "--", "sh", "-c",
+                  "for file in /proc/$$/fd/*; do readlink $file; done | grep -c socket; true"),
+           BODY("0\n"));
     // What the command writes counts only while the lease is live.
     const char *script = TEXT("\"$0\" put %s/last 1 --fenced --if-absent", bucket);
     ck_code(CLIENT("lock", lease, "--under", "ann", "--", "sh", "-c", script, service_binary()), 0);
