@@ -38,10 +38,14 @@ static void acquire_done(struct operation *operation, const struct outcome *outc
     struct lease_call *call = (struct lease_call *)operation;
     if (!outcome_usable(request, outcome))
         return;
-    if (outcome_number(outcome, 0, ACQUIRED_STATUS) != WRITE_NEW) {
+    enum write_status status = (enum write_status)outcome_number(outcome, 0, ACQUIRED_STATUS);
+    bool held = status != WRITE_NEW && status != WRITE_NO_BUCKET && status != WRITE_OTHER_KIND;
+    if (held && preferred_wait(request) > 0) // and only a draining service comes here with that
+        reply_shutting_down(request);
+    else if (status != WRITE_NEW)
         reply_not_acquired(request, operation->bucket, outcome);
+    if (status != WRITE_NEW)
         return;
-    }
     struct lease lease = lease_granted(outcome, call->lease.holder, call->lease.ttl);
     reply_lease(request, 201, &lease);
 }

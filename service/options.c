@@ -3,6 +3,7 @@
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "store/reach.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -29,6 +30,12 @@ static bool read_text(const char *text, void *field)
 {
     *(const char **)field = text;
     return *text != 0;
+}
+
+static bool read_database(const char *text, void *field)
+{
+    *(const char **)field = text;
+    return *text && reach_reads(text);
 }
 
 // ADDRESS:PORT, an IPv6 address in brackets. Whether the address exists is found out when it is listened on.
@@ -167,9 +174,9 @@ static bool read_origins(const char *text, void *field)
 static const struct option_row rows[] = {
     {"listen", "ADDRESS:PORT", "127.0.0.1:7070", OPTIONS_SERVE, read_listen, FIELD(listen),
      "where to listen; port 0 takes a free one"},
-    {"database", "URL", NULL, ALL, read_text, FIELD(database),
+    {"database", "URL", NULL, ALL, read_database, FIELD(database),
      "a PostgreSQL server of yours (postgresql://…); without it a private one is started"},
-    {"listen-database", "URL", NULL, ALL, read_text, FIELD(listen_database),
+    {"listen-database", "URL", NULL, ALL, read_database, FIELD(listen_database),
      "the server's own address, when --database leads through a pooler, for what needs a session"},
     {"data", "FOLDER", "./holdfast-data", ALL, read_text, FIELD(data), "where the private PostgreSQL lives"},
     {"key-file", "PATH", NULL, OPTIONS_SERVE | OPTIONS_KEY_ROTATE, read_text, FIELD(key_file),

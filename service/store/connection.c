@@ -350,12 +350,23 @@ static bool redefined(const struct call *call)
     return sqlstate_class(call, "42") || sqlstate_is(call, "XX000");
 }
 
+// What the call names is not there, or not for us: the schema is being dropped, restored or migrated, since a
+// session is ready only when it was there.
+static bool schema_is_away(const struct call *call)
+{
+    static const char *const states[] = {"3F000", "42P01", "42883", "42501", "42703"};
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+        if (sqlstate_is(call, states[i]))
+            return true;
+    return false;
+}
+
 // Conditions of the server, not of the statement: nothing was done, and later it may work.
 static bool failure_passes(const struct call *call)
 {
-    return sqlstate_class(call, "53") || sqlstate_class(call, "57") || sqlstate_class(call, "58") ||
-           sqlstate_class(call, "25") || sqlstate_is(call, "55P03") || sqlstate_is(call, "HF002") ||
-           sqlstate_is(call, "54000"); // the queue of notifications is full
+    return schema_is_away(call) || sqlstate_class(call, "53") || sqlstate_class(call, "57") ||
+           sqlstate_class(call, "58") || sqlstate_class(call, "25") || sqlstate_is(call, "55P03") ||
+           sqlstate_is(call, "HF002") || sqlstate_is(call, "54000"); // the queue of notifications is full
 }
 
 static void call_again(struct connection *connection, struct call *call, bool alone)
@@ -414,7 +425,7 @@ static void refused_in_transaction(struct connection *connection, struct call *c
     if (!connection->failed) // what follows in a failed transaction fails of itself
         connection->worth_again = again || replaced;
     connection->failed = true;
-    if (again || failure_passes(call)) {
+    if (again || (!replaced && failure_passes(call))) {
         call_count_refusal(connection, CALL_PUT_OFF);
         call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
     } else {

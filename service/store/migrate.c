@@ -436,11 +436,34 @@ static bool grant(struct migration *m, const char *role)
     return ok;
 }
 
+// To grant what one does not have is a warning to the server, and nothing was done.
+static bool check_granted(struct migration *m, const char *role)
+{
+    static const char statement[] =
+        "select has_schema_privilege($1, 'holdfast', 'usage') and not exists ("
+        "select from pg_catalog.pg_class c where c.relnamespace = 'holdfast'::regnamespace and "
+        "case c.relkind when 'r' then not has_table_privilege($1, c.oid, 'select') "
+        "or not has_table_privilege($1, c.oid, 'insert') or not has_table_privilege($1, c.oid, 'update') "
+        "or not has_table_privilege($1, c.oid, 'delete') "
+        "when 'S' then not has_sequence_privilege($1, c.oid, 'usage') "
+        "or not has_sequence_privilege($1, c.oid, 'update') else false end) and not exists ("
+        "select from pg_catalog.pg_proc p where p.pronamespace = 'holdfast'::regnamespace "
+        "and not has_function_privilege($1, p.oid, 'execute'))";
+    PGresult *result = PQexecParams(m->connection, statement, 1, NULL, &role, NULL, NULL, 0);
+    bool ok = succeeded(result) || refuse(m->refusal, "cannot see what was granted: %s", reason(m, result));
+    if (ok && strcmp(PQgetvalue(result, 0, 0), "t") != 0)
+        ok = refuse(m->refusal,
+                    "%s was not granted all that serving needs: migrate as the role that owns the schema",
+                    role);
+    PQclear(result);
+    return ok;
+}
+
 bool migrate_grant(const char *connection, const char *role, char *error, size_t error_size)
 {
     struct refusal refusal = {error, error_size};
     struct migration m = {.refusal = &refusal};
-    bool ok = connect_to(&m, connection) && prepare_session(&m) && grant(&m, role);
+    bool ok = connect_to(&m, connection) && prepare_session(&m) && grant(&m, role) && check_granted(&m, role);
     PQfinish(m.connection);
     return ok;
 }

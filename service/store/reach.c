@@ -9,6 +9,42 @@
 
 enum { PATIENCE = 10 * 1000 * 1000 };
 
+static bool is_uri(const char *text)
+{
+    return !strncmp(text, "postgresql://", 13) || !strncmp(text, "postgres://", 11);
+}
+
+// Ports with commas between; each may be left out.
+static bool are_ports(const char *text)
+{
+    return text[strspn(text, "0123456789,")] == 0;
+}
+
+// A password with `@`, `/` or `:` that was not escaped spills over into what follows it.
+static bool can_be_there(const PQconninfoOption *option)
+{
+    const char *value = option->val;
+    if (!value)
+        return true;
+    if (!strcmp(option->keyword, "port"))
+        return are_ports(value);
+    if (!strcmp(option->keyword, "host") || !strcmp(option->keyword, "hostaddr"))
+        return !strchr(value, '@') || value[0] == '/' || value[0] == '@'; // sockets
+    return strcmp(option->keyword, "dbname") != 0 || (!strchr(value, '@') && !strstr(value, "//"));
+}
+
+bool reach_reads(const char *connection)
+{
+    if (!is_uri(connection) && !strchr(connection, '='))
+        return !strpbrk(connection, ":/@%"); // the name of a database
+    PQconninfoOption *all = PQconninfoParse(connection, NULL);
+    bool good = all != NULL;
+    for (const PQconninfoOption *option = all; good && option->keyword; option++)
+        good = can_be_there(option);
+    PQconninfoFree(all);
+    return good;
+}
+
 bool reach_is_choice(const char *connection)
 {
     bool choice = false;

@@ -89,6 +89,33 @@ START_TEST(bad_flags_exit_2)
 }
 END_TEST
 
+// A password that was not escaped spills over into what is not one; whatever comes of it, nobody is shown it.
+START_TEST(addresses_that_cannot_be_are_refused_unseen)
+{
+    static const char *const addresses[] = {
+        "postgresql://holdfast:SECRET@[::1/holdfast",
+        "postgresql://holdfast:p%zzSECRET@127.0.0.1:1/holdfast",
+        "postgresql://holdfast:half@SECRET@127.0.0.1:1/holdfast",
+        "postgresql://holdfast:half/SECRET@127.0.0.1:1/holdfast",
+        "postgresql://holdfast:SECRET@127.0.0.1:1/holdfast?passwrd=x",
+        "postgres//holdfast:SECRET@127.0.0.1:1/holdfast",
+        "host=127.0.0.1 password=half SECRET",
+    };
+    static const char *const commands[] = {"serve", "migrate"};
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++)
+        for (size_t j = 0; j < 2; j++) {
+            struct outcome outcome = RUN(commands[j], "--database", addresses[i]);
+            ck_assert_ptr_null(strstr(outcome.output, "SECRET"));
+            expect_refusal(outcome, 2, "--database");
+            char *variable = scratch_printf("HOLDFAST_DATABASE=%s", addresses[i]);
+            outcome = run((const char *const[]){variable, NULL}, (const char *const[]){commands[j], NULL});
+            ck_assert_ptr_null(strstr(outcome.output, "SECRET"));
+            expect_refusal(outcome, 2, "HOLDFAST_DATABASE");
+            free(variable);
+        }
+}
+END_TEST
+
 START_TEST(bad_variables_exit_2)
 {
     static const char *const bad[] = {"HOLDFAST_WORKERS=0",      "HOLDFAST_IDLE_TIMEOUT=60",
@@ -383,7 +410,7 @@ START_TEST(unusable_databases_are_refused)
     ck_assert_uint_eq(lines_in(outcome.output), 1);
     free(outcome.output);
     outcome = RUN("migrate", "--database", "postgresql://u:TheSecret@/x?host=/nonexistent&nonsense=1");
-    ck_assert_int_eq(outcome.code, 1);
+    ck_assert_int_eq(outcome.code, 2);
     ck_assert_ptr_null(strstr(outcome.output, "TheSecret"));
     free(outcome.output);
 }
@@ -410,6 +437,7 @@ Suite *flags_suite(void)
 {
     const TTest *const tests[] = {
         bad_flags_exit_2,
+        addresses_that_cannot_be_are_refused_unseen,
         bad_variables_exit_2,
         help_and_version,
         declared_buckets_only,

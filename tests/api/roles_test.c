@@ -90,6 +90,22 @@ START_TEST(role_that_owns_nothing_serves)
 }
 END_TEST
 
+START_TEST(granting_what_one_does_not_have_is_refused)
+{
+    api.database = database_new(api.postgres, DATABASE_EMPTY);
+    PGconn *owner = database_connect(&api.database);
+    sql_run(owner, "create role granter login; create role grantee login");
+    free(migrate_for("granter", 0));
+    char *rest = strstr(api.database.url, "&user=");
+    ck_assert_ptr_nonnull(rest);
+    strcpy(rest, "&user=granter");
+    char *text = migrate_for("grantee", 1);
+    ck_assert_ptr_nonnull(strstr(text, "grantee was not granted"));
+    free(text);
+    PQfinish(owner);
+}
+END_TEST
+
 START_TEST(granting_to_nobody_is_refused)
 {
     api.database = database_new(api.postgres, DATABASE_EMPTY);
@@ -105,6 +121,7 @@ END_TEST
 
 Suite *roles_suite(void)
 {
-    const TTest *const tests[] = {role_that_owns_nothing_serves, granting_to_nobody_is_refused, NULL};
+    const TTest *const tests[] = {role_that_owns_nothing_serves, granting_what_one_does_not_have_is_refused,
+                                  granting_to_nobody_is_refused, NULL};
     return api_suite_bare("roles", tests);
 }

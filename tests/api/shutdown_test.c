@@ -165,6 +165,28 @@ START_TEST(drain_serves_while_unready)
 }
 END_TEST
 
+// Who would have waited is told as those are who waited already: that somebody has it is no answer.
+START_TEST(drain_sends_away_who_would_wait_for_a_lease)
+{
+    start_own((const char *const[]){"--drain", "60s", NULL});
+    const char *lease = "/v1/buckets/b/leases/k";
+    static const char holder[] = "{\"holder\":\"a\",\"ttl\":\"10m\"}";
+    ck_status(http(api.client, "POST", lease, BODY(holder), "Content-Type: application/json"), 201);
+    send_signal(SIGTERM);
+    while (GET("/readyz")->status == 200)
+        clock_pause(5);
+    struct answer *queued =
+        http(api.client, "POST", lease, BODY(holder), "Content-Type: application/json", "Prefer: wait=20");
+    ck_problem(queued, 503, "unavailable");
+    ck_reply(queued, answer_header(queued, "Retry-After"));
+    ck_problem(http(api.client, "POST", lease, BODY(holder), "Content-Type: application/json"), 409,
+               "lease_held");
+    send_signal(SIGTERM);
+    ck_assert_int_eq(service_wait(api.service, END_MS), 0);
+    end_own();
+}
+END_TEST
+
 START_TEST(second_sigterm_hurries)
 {
     start_own((const char *const[]){"--drain", "60s", NULL});
@@ -285,6 +307,7 @@ Suite *shutdown_suite(void)
         idle_service_ends_at_once,
         grace_has_an_end,
         drain_serves_while_unready,
+        drain_sends_away_who_would_wait_for_a_lease,
         second_sigterm_hurries,
         sigterm_under_load,
         killed_replica_loses_nothing,
