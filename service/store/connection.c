@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/timestamp.h"
+#include "store/call_failure.h"
 #include "store/call_report.h"
 #include "store/internal.h"
 #include "store/session.h"
@@ -19,7 +20,6 @@ enum {
     OPENING_LIMIT = 3 * 1000 * 1000,
     PATIENCE = 1000 * 1000, // how long operations wait for the first attempt after a loss
     AGE_CHECK = 250 * 1000,
-    REDEFINITIONS = 3, // tries that may fail since what they call is being replaced
 };
 
 static void connection_open(struct connection *connection);
@@ -324,51 +324,6 @@ static void session_ready(struct connection *connection)
 // --- answers
 // ----------------------------------------------------------------------------------------------------------
 
-static bool sqlstate_is(const struct call *call, const char *sqlstate)
-{
-    return strcmp(call->sqlstate, sqlstate) == 0;
-}
-
-static bool sqlstate_class(const struct call *call, const char *two)
-{
-    return strncmp(call->sqlstate, two, 2) == 0;
-}
-
-// The session does not know the statement, or its plan no longer fits: prepared anew it will.
-static bool unprepared(const struct call *call)
-{
-    return sqlstate_is(call, "26000") || sqlstate_is(call, "0A000");
-}
-
-// Another release may replace functions beneath a call that is under way: it fails, and finds the new ones
-// when it is made again.
-static bool redefined(const struct call *call)
-{
-    for (int i = 0; i < call->count; i++)
-        if (call->operations[i]->attempts >= REDEFINITIONS)
-            return false;
-    return sqlstate_class(call, "42") || sqlstate_is(call, "XX000");
-}
-
-// What the call names is not there, or not for us: the schema is being dropped, restored or migrated, since a
-// session is ready only when it was there.
-static bool schema_is_away(const struct call *call)
-{
-    static const char *const states[] = {"3F000", "42P01", "42883", "42501", "42703"};
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
-        if (sqlstate_is(call, states[i]))
-            return true;
-    return false;
-}
-
-// Conditions of the server, not of the statement: nothing was done, and later it may work.
-static bool failure_passes(const struct call *call)
-{
-    return schema_is_away(call) || sqlstate_class(call, "53") || sqlstate_class(call, "57") ||
-           sqlstate_class(call, "58") || sqlstate_class(call, "25") || sqlstate_is(call, "55P03") ||
-           sqlstate_is(call, "HF002") || sqlstate_is(call, "54000"); // the queue of notifications is full
-}
-
 static void call_again(struct connection *connection, struct call *call, bool alone)
 {
     bool tired = false;
@@ -389,17 +344,17 @@ static void call_again(struct connection *connection, struct call *call, bool al
 // A connection whose calls each stand alone: what can be tried again is.
 static void refused_alone(struct connection *connection, struct call *call)
 {
-    if (unprepared(call) || redefined(call) || sqlstate_class(call, "42"))
+    if (call_is_unprepared(call) || call_is_redefined(call) || call_failed_in_class(call, "42"))
         call->lane->prepared[0] = 0;
-    if (sqlstate_is(call, "HF001")) { // the tables were restored under us
+    if (call_failed_with(call, "HF001")) { // the tables were restored under us
         if (connection->state == CONNECTION_READY && !send_setup(connection))
             connection_lost(connection, "database_lost");
         call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
-    } else if (unprepared(call) || redefined(call) || sqlstate_class(call, "40")) {
+    } else if (call_is_unprepared(call) || call_is_redefined(call) || call_failed_in_class(call, "40")) {
         call_count_refusal(connection, CALL_REPEATED);
         call_again(connection, call, false);
-    } else if (failure_passes(call)) {
+    } else if (call_failure_passes(call)) {
         call_count_refusal(connection, CALL_PUT_OFF);
         call_complain(connection, LOG_WARN, "statement_put_off", call);
         call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
@@ -418,14 +373,14 @@ static void refused_alone(struct connection *connection, struct call *call)
 // owner.
 static void refused_in_transaction(struct connection *connection, struct call *call)
 {
-    bool restored = sqlstate_is(call, "HF001"); // a new session lifts the revision
-    bool again = restored || unprepared(call) || sqlstate_class(call, "40");
-    bool replaced = redefined(call);
+    bool restored = call_failed_with(call, "HF001"); // a new session lifts the revision
+    bool again = restored || call_is_unprepared(call) || call_failed_in_class(call, "40");
+    bool replaced = call_is_redefined(call);
     call->lane->prepared[0] = 0;
     if (!connection->failed) // what follows in a failed transaction fails of itself
         connection->worth_again = again || replaced;
     connection->failed = true;
-    if (again || (!replaced && failure_passes(call))) {
+    if (again || (!replaced && call_failure_passes(call))) {
         call_count_refusal(connection, CALL_PUT_OFF);
         call_finish(call, OUTCOME_UNAVAILABLE, "the database cannot do this now");
     } else {
@@ -512,7 +467,7 @@ static bool has_our_options(const struct call *call)
 static void setup_answered(struct connection *connection, const struct call *call, bool *usable)
 {
     *usable = *usable && !call->failed && has_our_options(call);
-    if (call->failed && sqlstate_is(call, "HF002"))
+    if (call->failed && call_failed_with(call, "HF002"))
         log_detail(LOG_ERROR, "database_unfit",
                    "the pooler's sessions begin transactions above read committed: set "
                    "default_transaction_isolation of the role or the database");
@@ -539,7 +494,7 @@ static void take_calls(struct connection *connection)
     for (struct call *call = done; call; call = call->next) {
         if (call->lane)
             connection->calls--;
-        if (sqlstate_is(call, "25006"))
+        if (call_failed_with(call, "25006"))
             connection->leaving = true;
     }
     // The server gets its next call before the answers of the last one are dealt with: both work at once

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-// Whether the text can be the address of a database: a URI or key=value pairs that libpq reads, with hosts and ports
-// that can be some. Its own words about a text that it does not read may quote a password.
+// Whether the text can be the address of a database: a URI or key=value pairs that libpq reads, with hosts
+// and ports that can be some. Its own words about a text that it does not read may quote a password.
 bool reach_reads(const char *connection);
 
 // Whether the libpq connection string names several servers, of which one at a time takes writes.
