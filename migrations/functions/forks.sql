@@ -18,7 +18,7 @@ comment on function holdfast.fork_covers(text[], text) is
 
 create or replace function holdfast.fork_bucket_name(no integer, name text) returns text
 language sql immutable
-as $$ select chr(1) || 'fork:' || no || ':' || name $$;
+as $$ select chr(1) || 'fork:' || no::text || ':' || name $$;
 comment on function holdfast.fork_bucket_name(integer, text) is
     'The name of the bucket that holds what the fork wrote in the bucket of this name. No name from outside has a control '
     'character.';

@@ -6,7 +6,7 @@ create or replace function holdfast.declared_type(type text, encrypted boolean, 
 language sql immutable
 as $$
     select case when encrypted
-                then case when sealing is null then 'sealed:' else 'sealing:' || sealing || ':' end || most || ':' || type
+                then case when sealing is null then 'sealed:' else 'sealing:' || sealing || ':' end || most::text || ':' || type
                 else type end
 $$;
 comment on function holdfast.declared_type(text, boolean, text, integer) is
