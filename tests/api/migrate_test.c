@@ -379,6 +379,42 @@ START_TEST(database_that_is_not_there)
 }
 END_TEST
 
+// A function that only says that it is immutable is begun anew by each query that calls it, which costs more
+// than a read.
+static bool are_inlined(PGconn *connection)
+{
+    static const char check[] =
+        "do $$ declare f record; plan text; begin"
+        " for f in select p.proname, p.proargtypes, p.pronargs from pg_proc p"
+        " join pg_language l on l.oid = p.prolang where p.pronamespace = 'holdfast'::regnamespace"
+        " and l.lanname = 'sql' and p.provolatile = 'i' and not p.proretset and p.pronargs > 0 loop"
+        " execute 'create temp table arguments (' || (select string_agg(format('a%s %s', i, t::regtype), ', "
+        "')"
+        " from unnest(f.proargtypes) with ordinality u(t, i)) || ')';"
+        " for plan in execute format('explain (verbose, costs off) select holdfast.%I(%s) from arguments',"
+        " f.proname, (select string_agg('a' || i, ', ') from generate_series(1, f.pronargs) i)) loop"
+        " if strpos(plan, 'holdfast.' || f.proname || '(') > 0 then"
+        " raise exception '% is not inlined', f.proname; end if; end loop;"
+        " drop table arguments; end loop; end $$";
+    PGresult *result = PQexec(connection, check);
+    bool inlined = PQresultStatus(result) == PGRES_COMMAND_OK;
+    PQclear(result);
+    return inlined;
+}
+
+START_TEST(immutable_functions_are_inlined)
+{
+    struct database database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&database);
+    ck_assert(are_inlined(connection));
+    sql_run(connection, "create function holdfast.joined(n integer) returns text language sql immutable as "
+                        "$$ select 'n' || n $$");
+    ck_assert(!are_inlined(connection));
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
 Suite *migrate_suite(void)
 {
     const TTest *const tests[] = {
@@ -398,6 +434,7 @@ Suite *migrate_suite(void)
         failed_migration_leaves_nothing,
         database_of_another_encoding_is_refused,
         database_that_is_not_there,
+        immutable_functions_are_inlined,
         NULL,
     };
     return api_suite_bare("migrate", tests);
