@@ -298,7 +298,7 @@ static int dump_names(struct dump *dump)
 
 // --- the file ---------------------------------------------------------------------------------------------
 
-// Whether a dump of `only` (JSON: a name, or null) is what is asked for now.
+// Whether a dump of `only` (JSON: a name, or null) is what this one is.
 static bool is_of_this(const struct dump *dump, struct bytes only)
 {
     struct arena arena = {0};
