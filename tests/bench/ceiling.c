@@ -1,21 +1,23 @@
 // The ceiling of what libmicrohttpd gives on this machine: one thread that answers every request with the
-// same 200 bytes.
+// same bytes: 200, or as many as its argument says.
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum {
-    BODY_SIZE = 200,
+    BODY_SIZE = 200, // unless another is asked for
+    BODY_LIMIT = 1 << 20,
     POOL_SIZE = 16 << 10, // as the service has it
     IDLE_SECONDS = 60,
 };
 
-static char body[BODY_SIZE];
+static char body[BODY_LIMIT];
 static volatile sig_atomic_t stopping;
 
 static void stop(int signal)
@@ -41,10 +43,10 @@ static enum MHD_Result answer(void *response, struct MHD_Connection *connection,
 }
 
 // The headers that the service sends with an entry; libmicrohttpd adds Date and Content-Length itself.
-static struct MHD_Response *response_make(void)
+static struct MHD_Response *response_make(size_t size)
 {
-    memset(body, 'x', BODY_SIZE);
-    struct MHD_Response *response = MHD_create_response_from_buffer(BODY_SIZE, body, MHD_RESPMEM_PERSISTENT);
+    memset(body, 'x', size);
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, body, MHD_RESPMEM_PERSISTENT);
     if (!response)
         return NULL;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
@@ -91,11 +93,16 @@ static void signals_prepare(sigset_t *waiting)
     sigaction(SIGINT, &action, NULL);
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
     sigset_t waiting;
+    size_t size = count > 1 ? strtoul(arguments[1], NULL, 10) : BODY_SIZE;
+    if (size > BODY_LIMIT) {
+        fprintf(stderr, "bench-ceiling: at most %d bytes\n", BODY_LIMIT);
+        return 2;
+    }
     signals_prepare(&waiting);
-    struct MHD_Response *response = response_make();
+    struct MHD_Response *response = response_make(size);
     struct MHD_Daemon *daemon = response ? daemon_start(response) : NULL;
     if (!daemon) {
         fputs("bench-ceiling: the server does not start\n", stderr);

@@ -19,8 +19,8 @@
 
 enum {
     EVENTS = 128,
-    REPLY_LIMIT = 64 << 10,
-    SILENCE_LIMIT = 30, // seconds without any reply that end the run
+    REPLY_LIMIT = VALUE_LIMIT + (64 << 10), // the largest value and what stands around it
+    SILENCE_LIMIT = 30,                     // seconds without any reply that end the run
 };
 
 // One connection with the request it waits on.
@@ -28,10 +28,11 @@ struct connection {
     int socket;
     bool waiting;
     bool second;    // for the reply to the request that follows the first
+    size_t written; // bytes of a request of which the socket did not take all at once, else 0
     uint32_t index; // of the key asked for
     char answer[ANSWER_DIGITS];
     uint64_t sent; // nanoseconds
-    char *held;    // the first part of a reply that came in pieces
+    char *held;    // a reply that comes in pieces
     size_t held_size;
 };
 
@@ -99,18 +100,40 @@ static void key_fill(struct load *load, const struct connection *connection, str
     memcpy(key->answer, connection->answer, ANSWER_DIGITS);
 }
 
-static void template_send(struct load *load, struct connection *connection, struct template *request)
+static void events_ask(const struct load *load, struct connection *connection, uint32_t events)
 {
+    struct epoll_event event = {.events = events, .data.ptr = connection};
+    if (epoll_ctl(load->epoll, EPOLL_CTL_MOD, connection->socket, &event) != 0)
+        void_run("epoll: %s", strerror(errno));
+}
+
+// Sends what is left of the request. The template is filled again, since other connections used it meanwhile.
+static void template_send(struct load *load, struct connection *connection)
+{
+    struct template *request = connection->second ? &load->plan.then : &load->plan.request;
+    size_t before = connection->written;
     struct key key;
     key_fill(load, connection, &key);
     template_fill(request, &key);
-    ssize_t sent = send(connection->socket, request->text, request->size, MSG_NOSIGNAL);
-    if (sent < 0)
+    ssize_t sent =
+        send(connection->socket, request->text + before, request->size - before, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR)
         void_run("sending failed: %s", strerror(errno));
-    if ((size_t)sent != request->size)
-        void_run("the request does not fit the socket's buffer");
+    connection->written += sent > 0 ? (size_t)sent : 0;
+    bool whole = connection->written == request->size;
+    if (whole && before)
+        events_ask(load, connection, EPOLLIN);
+    else if (!whole && !before)
+        events_ask(load, connection, EPOLLIN | EPOLLOUT);
+    if (whole)
+        connection->written = 0;
+}
+
+static void request_begin(struct load *load, struct connection *connection)
+{
     connection->waiting = true;
     load->waiting++;
+    template_send(load, connection);
 }
 
 static void request_send(struct load *load, struct connection *connection, uint64_t now)
@@ -119,7 +142,7 @@ static void request_send(struct load *load, struct connection *connection, uint6
         return;
     connection->sent = now;
     connection->second = false;
-    template_send(load, connection, &load->plan.request);
+    request_begin(load, connection);
 }
 
 static bool status_expected(const struct plan *plan, int status)
@@ -173,16 +196,13 @@ static void reply_count(struct load *load, const struct connection *connection, 
     load->last = now;
 }
 
-// Reads what came behind what is held; gives the number of bytes at hand in load->bytes, 0 when there is
-// nothing new.
-static size_t bytes_receive(struct load *load, struct connection *connection)
+// Reads what came behind what is held into `bytes`; gives the number of bytes there, 0 when nothing is new.
+static size_t bytes_receive(struct connection *connection, char *bytes)
 {
     size_t held = connection->held_size;
     if (held == REPLY_LIMIT)
         void_run("a reply of more than %d bytes", REPLY_LIMIT);
-    if (held)
-        memcpy(load->bytes, connection->held, held);
-    ssize_t received = recv(connection->socket, load->bytes + held, REPLY_LIMIT - held, MSG_DONTWAIT);
+    ssize_t received = recv(connection->socket, bytes + held, REPLY_LIMIT - held, MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (received < 0)
@@ -192,11 +212,13 @@ static size_t bytes_receive(struct load *load, struct connection *connection)
     return held + (size_t)received;
 }
 
+// Keeps the first part of a reply where the others are read behind it.
 static void bytes_hold(struct load *load, struct connection *connection, size_t size)
 {
     if (!connection->held && !(connection->held = malloc(REPLY_LIMIT)))
         void_run("out of memory");
-    memcpy(connection->held, load->bytes, size);
+    if (!connection->held_size)
+        memcpy(connection->held, load->bytes, size);
     connection->held_size = size;
 }
 
@@ -212,15 +234,16 @@ static void answer_take(struct load *load, struct connection *connection, const 
     memcpy(connection->answer, at + strlen(mark), ANSWER_DIGITS);
 }
 
-static void connection_ready(struct load *load, struct connection *connection)
+static void reply_receive(struct load *load, struct connection *connection)
 {
     struct reply reply;
-    size_t size = bytes_receive(load, connection);
+    char *bytes = connection->held_size ? connection->held : load->bytes;
+    size_t size = bytes_receive(connection, bytes);
     if (!size)
         return;
     if (!connection->waiting)
         void_run("bytes that nobody asked for");
-    switch (reply_read(&reply, load->bytes, size)) {
+    switch (reply_read(&reply, bytes, size)) {
     case REPLY_BROKEN:
         void_run("%s", reply.fault);
     case REPLY_PARTIAL:
@@ -233,17 +256,27 @@ static void connection_ready(struct load *load, struct connection *connection)
         void_run("%zu bytes behind a reply", size - reply.size);
     uint64_t now = clock_now();
     reply_check(load, connection, &reply);
+    if (connection->written)
+        void_run("a reply before the request was whole");
     connection->held_size = 0;
     connection->waiting = false;
     load->waiting--;
     if (load->plan.then.text && !connection->second) {
         answer_take(load, connection, &reply);
         connection->second = true;
-        template_send(load, connection, &load->plan.then);
+        request_begin(load, connection);
         return;
     }
     reply_count(load, connection, now);
     request_send(load, connection, now);
+}
+
+static void connection_ready(struct load *load, struct connection *connection, uint32_t events)
+{
+    if (events & EPOLLOUT && connection->written)
+        template_send(load, connection);
+    if (events & ~(uint32_t)EPOLLOUT)
+        reply_receive(load, connection);
 }
 
 static void connection_open(struct load *load, struct connection *connection)
@@ -301,7 +334,7 @@ static void load_run(struct load *load)
         if (count <= 0)
             void_run("%u requests have had no reply for %d s", load->waiting, SILENCE_LIMIT);
         for (int i = 0; i < count; i++)
-            connection_ready(load, events[i].data.ptr);
+            connection_ready(load, events[i].data.ptr, events[i].events);
     }
 }
 

@@ -32,7 +32,8 @@ static const char USAGE[] =
     "  --keys N              default 100000, drawn at random\n"
     "  --first N             index of the first key, default 0\n"
     "  --each-key            every key once, in order, then stop\n"
-    "  --value-size N        default 200\n";
+    "  --value-size N        default 200, at most 1048576\n"
+    "  --show-value          prints the value of the first key and does nothing else\n";
 
 enum option_code {
     OPTION_CONNECT = 1,
@@ -53,6 +54,7 @@ enum option_code {
     OPTION_FIRST,
     OPTION_EACH_KEY,
     OPTION_VALUE_SIZE,
+    OPTION_SHOW_VALUE,
     OPTION_HELP,
 };
 
@@ -75,6 +77,7 @@ static const struct option OPTIONS[] = {
     {"first", required_argument, NULL, OPTION_FIRST},
     {"each-key", no_argument, NULL, OPTION_EACH_KEY},
     {"value-size", required_argument, NULL, OPTION_VALUE_SIZE},
+    {"show-value", no_argument, NULL, OPTION_SHOW_VALUE},
     {"help", no_argument, NULL, OPTION_HELP},
     {NULL, 0, NULL, 0},
 };
@@ -84,6 +87,7 @@ struct texts {
     const char *connect, *request, *body, *reply, *part, *then, *then_reply;
     char *headers; // lines with their ends
     size_t value_size;
+    bool show_value;
 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
@@ -193,7 +197,10 @@ static void option_take(struct plan *plan, struct texts *texts, enum option_code
         plan->each_key = true;
         break;
     case OPTION_VALUE_SIZE:
-        texts->value_size = whole_number(name, optarg, KEY_DIGITS, 32768);
+        texts->value_size = whole_number(name, optarg, KEY_DIGITS, VALUE_LIMIT);
+        break;
+    case OPTION_SHOW_VALUE:
+        texts->show_value = true;
         break;
     case OPTION_HELP:
         fputs(USAGE, stdout);
@@ -259,6 +266,19 @@ static void then_compile(struct plan *plan, const struct texts *texts)
     free(source);
 }
 
+// For those who put the same entries there in another way.
+__attribute__((noreturn)) static void value_show(const struct plan *plan, const struct texts *texts)
+{
+    struct template template;
+    struct key key;
+    compile(&template, "{value}", texts->value_size);
+    key_write(&key, plan->first, false);
+    template_fill(&template, &key);
+    fwrite(template.text, 1, template.size, stdout);
+    template_free(&template);
+    exit(0);
+}
+
 static void check_whole(const struct plan *plan, const struct texts *texts)
 {
     if (!texts->connect || !texts->request || !plan->status_count)
@@ -283,6 +303,8 @@ void plan_read(struct plan *plan, int count, char **arguments)
     }
     if (optind < count)
         refuse("unexpected argument: %s", arguments[optind]);
+    if (texts.show_value)
+        value_show(plan, &texts);
     check_whole(plan, &texts);
     address_read(plan, texts.connect);
     request_compile(plan, &texts);

@@ -6,6 +6,9 @@
 
 static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+// 64 letters that need no escape in JSON, in a URL or in SQL.
+static const char FILLER[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
 // Writes `in` in base64 with padding; `out` takes 4 bytes for each 3 begun. Gives the number of bytes
 // written.
 static size_t base64_write(char *out, const char *in, size_t size)
@@ -33,11 +36,15 @@ void key_write(struct key *key, uint32_t index, bool base64)
         base64_write(key->base64, key->digits, KEY_DIGITS);
 }
 
+// Letters without a pattern, always the same: PostgreSQL compresses large values, and repeated ones to
+// nothing.
 static void filler_write(char *out, size_t size)
 {
-    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz";
-    for (size_t i = 0; i < size; i++)
-        out[i] = LETTERS[i % (sizeof LETTERS - 1)];
+    uint32_t state = 1;
+    for (size_t i = 0; i < size; i++) {
+        state = state * 1664525u + 1013904223u;
+        out[i] = FILLER[state >> 26];
+    }
 }
 
 static const size_t HOLE_SIZES[] = {

@@ -10,6 +10,7 @@ enum {
     KEY_BASE64 = 12,
     KEY_FIRST = 100000000, // keys are the numbers from here on: always nine digits
     KEY_LIMIT = 900000000,
+    VALUE_LIMIT = 1 << 20, // bytes of a value
     TEMPLATE_HOLES = 16,
     ANSWER_DIGITS = 19, // what a reply is asked for is a token or a version: as long for centuries
 };
