@@ -1,6 +1,7 @@
 # A second service with many more entries, loaded by one statement on its own database.
 
 large_service=''      # its address
+large_entries=0       # how many it has
 large_pages_before='' # how many the system had reserved
 
 large_service_address() {
@@ -15,14 +16,14 @@ check_room() {
     ((free > needed)) || skip "$many entries take $((needed / 1000000)) MB of disk in ${work_folder%/*}"
 }
 
-load_large() {
+# grow_large COUNT: adds entries to the large service until it has as many.
+grow_large() {
     local database="host=$work_folder/large/socket user=holdfast dbname=holdfast"
-    check_durable "$database" || return
-    curl -fsS -o "$work_folder/probe" -X PUT "http://$large_service/v1/buckets/bench" || return
-    say "loading $many entries"
-    "$postgres_bin/psql" --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=many="$many" \
+    say "loading entries until there are $1"
+    "$postgres_bin/psql" --no-psqlrc --quiet --set=ON_ERROR_STOP=1 --set=first="$large_entries" --set=many="$1" \
         --set=value="$(value_example)" --output="$work_folder/probe" --file="$here/scale/entries.sql" \
         "$database" || return
+    large_entries=$1
     settle "$database"
 }
 
@@ -39,13 +40,20 @@ release_large_pages() {
     [[ -z $large_pages_before ]] || { echo "$large_pages_before" >/proc/sys/vm/nr_hugepages; } 2>/dev/null
 }
 
-need_large_service() {
-    [[ -z $large_service ]] || return 0
+# Starts it without entries, on a disk that has room for `many`.
+start_large() {
     [[ -n $postgres_bin ]] || skip 'psql is not installed' || return
     check_room || return
     reserve_large_pages
     start large "$build/holdfast" serve --listen 127.0.0.1:0 --data "$work_folder/large" --log-level warn
-    wait_for large 60 large_service_address && load_large
+    wait_for large 60 large_service_address || return
+    check_durable "host=$work_folder/large/socket user=holdfast dbname=holdfast" || return
+    curl -fsS -o "$work_folder/probe" -X PUT "http://$large_service/v1/buckets/bench"
+}
+
+need_large_service() {
+    [[ -n $large_service ]] || start_large || return
+    ((large_entries == many)) || grow_large "$many"
 }
 
 # large METRIC CONNECTIONS COMMAND: one of the service's measurements, on the large one.

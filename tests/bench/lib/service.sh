@@ -1,6 +1,7 @@
 # The service on its private PostgreSQL, and a table on that same server for what a user would write by hand.
 
 service=''         # its address
+bucket=bench       # whose entries are measured
 service_process='' # its id
 postgres_bin=''    # the folder of pgbench and psql
 bench_database=''  # a connection string to the table for pgbench
@@ -23,8 +24,13 @@ need_service() {
     start holdfast "$build/holdfast" serve --listen 127.0.0.1:0 --data "$work_folder/data" --log-level warn
     service_process=${started[-1]}
     wait_for holdfast 60 service_address || return
-    say "loading $keys entries"
-    fill "$service" --request 'PUT /v1/buckets/bench/entries/{key}' --header 'Content-Type: text/plain' \
+    load_entries
+}
+
+# Puts `keys` entries of `value_size` bytes into the bucket.
+load_entries() {
+    say "loading $keys entries of $value_size bytes"
+    fill "$service" --request "PUT /v1/buckets/$bucket/entries/{key}" --header 'Content-Type: text/plain' \
         --body '{value}' --status 201 || return
     settle 'host='"$work_folder"'/data/socket user=holdfast dbname=holdfast'
 }
@@ -91,12 +97,12 @@ need_pgbench() {
 
 # holdfast_get METRIC CONNECTIONS
 holdfast_get() {
-    load "$1" "$service" "$2" --request 'GET /v1/buckets/bench/entries/{key}' --status 200 --reply '{value}'
+    load "$1" "$service" "$2" --request "GET /v1/buckets/$bucket/entries/{key}" --status 200 --reply '{value}'
 }
 
 # holdfast_put METRIC CONNECTIONS
 holdfast_put() {
-    load "$1" "$service" "$2" --request 'PUT /v1/buckets/bench/entries/{key}' --header 'Content-Type: text/plain' \
+    load "$1" "$service" "$2" --request "PUT /v1/buckets/$bucket/entries/{key}" --header 'Content-Type: text/plain' \
         --body '{value}' --status 204
 }
 

@@ -129,9 +129,14 @@ print_absolute() {
     } | print_table
 }
 
-print_machine() {
+# What was measured on: a line without its end.
+machine() {
     local model
     model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
-    printf 'machine: %s cores, %s, Linux %s; medians of %s rounds of %s s, %s keys of 200 bytes,\nload before %s\n' \
-        "$(nproc)" "${model:-unknown processor}" "$(uname -r)" "$rounds" "$seconds" "$keys" "$load_before"
+    printf '%s cores, %s, Linux %s' "$(nproc)" "${model:-unknown processor}" "$(uname -r)"
+}
+
+print_machine() {
+    printf 'machine: %s; medians of %s rounds of %s s, %s keys of %s bytes,\nload before %s\n' \
+        "$(machine)" "$rounds" "$seconds" "$keys" "$value_size" "$load_before"
 }

@@ -8,11 +8,6 @@ waits_client() {
         --process "$service_process" "$2"
 }
 
-# field NAME TEXT: the number behind NAME=.
-field() {
-    [[ " $2" =~ \ $1=([0-9.]+) ]] && echo "${BASH_REMATCH[1]}"
-}
-
 # hold_waits: parks the waits in a process whose id is `holder`; let_go ends it. `held` is what it printed.
 hold_waits() {
     local out=$work_folder/waits.out
