@@ -24,6 +24,7 @@ function digits(number) {
 }
 
 function worded(number, unit) {
+    if (number == 0) return "0"
     if (unit == "bytes") {
         if (number >= 1048576) return digits(number / 1048576) " MiB"
         return number >= 1024 ? digits(number / 1024) " KiB" : digits(number) " B"

@@ -14,7 +14,7 @@ curve_entries() {
 
 # The rates stand in a linear axis, where a loss of a tenth can be seen.
 describe_entries() {
-    printf 'title\tA thousand to ten million entries of %s bytes, 64 connections\n' "$value_size"
+    printf 'title\tFrom a thousand entries of %s bytes on, 64 connections\n' "$value_size"
     printf 'size\t2\t370\t170\n'
     printf 'x\tentries\tlog\tcount\n'
     describe_charts linear no

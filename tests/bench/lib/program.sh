@@ -16,7 +16,7 @@ whole_number() {
 
 # file_to_write OPTION FILE: known before hours are spent on what it is to hold.
 file_to_write() {
-    [[ -n $2 ]] && : >>"$2" || refuse "$1 takes a file that can be written"
+    [[ -n $2 ]] && mkdir -p "$(dirname "$2")" && : >>"$2" || refuse "$1 takes a file that can be written"
     echo "$2"
 }
 
