@@ -10,10 +10,10 @@
 #include "support/clock.h"
 #include "support/entry_client.h"
 #include "support/postgres.h"
+#include "support/process.h"
 #include "support/random.h"
 #include "support/service.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,42 +23,17 @@ enum {
     SHORT_MS = 30 * 1000, // when --minutes does not say more
     SAMPLES = 90,         // over the whole
     PROBES = 7,
+    REPLICAS = 2,
     READY_MS = 20 * 1000,
 };
 
 struct scene {
     struct postgres *postgres;
     struct database database;
-    struct service *replicas[LOAD_REPLICAS];
+    struct service *replicas[REPLICAS];
     PGconn *connection;
     struct entry_client probe;
 };
-
-static double resident_mib(const struct service *service)
-{
-    char path[64], line[256];
-    long kib = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)service_pid(service));
-    FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof line, file) && sscanf(line, "VmRSS: %ld", &kib) != 1)
-        ;
-    fclose(file);
-    return (double)kib / 1024;
-}
-
-static double open_descriptors(const struct service *service)
-{
-    char path[64];
-    double count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)service_pid(service));
-    DIR *folder = opendir(path);
-    ck_assert_ptr_nonnull(folder);
-    for (struct dirent *entry; (entry = readdir(folder));)
-        count += entry->d_name[0] != '.';
-    closedir(folder);
-    return count;
-}
 
 static int64_t now_us(void)
 {
@@ -95,9 +70,9 @@ static double probe_us(struct entry_client *client, const char *method)
 static struct sample take_sample(struct scene *scene, int64_t start)
 {
     struct sample sample = {.minute = (double)(clock_ms() - start) / 60000};
-    for (int i = 0; i < LOAD_REPLICAS; i++) {
-        sample.of[MEASURE_MEMORY_0 + i] = resident_mib(scene->replicas[i]);
-        sample.of[MEASURE_DESCRIPTORS_0 + i] = open_descriptors(scene->replicas[i]);
+    for (int i = 0; i < REPLICAS; i++) {
+        sample.of[MEASURE_MEMORY_0 + i] = process_resident_mib(service_pid(scene->replicas[i]));
+        sample.of[MEASURE_DESCRIPTORS_0 + i] = process_descriptors(service_pid(scene->replicas[i]));
     }
     sample.of[MEASURE_TABLES] =
         (double)sql_number(scene->connection,
@@ -123,16 +98,16 @@ static void start_all(struct scene *scene, uint64_t seed)
     scene->postgres = postgres_new(&(struct postgres_options){.durable = true});
     scene->database = database_new(scene->postgres, DATABASE_MIGRATED);
     scene->connection = database_connect(&scene->database);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
+    for (size_t i = 0; i < REPLICAS; i++) {
         scene->replicas[i] = service_start(&(struct service_options){.database = scene->database.url});
         load_set_port(i, service_port(scene->replicas[i]));
     }
     scene->probe = entry_client_new(service_port(scene->replicas[0]));
-    load_start(seed, LOAD_REPLICAS);
-    limits_start(seed, LOAD_REPLICAS);
-    transfers_start(seed, LOAD_REPLICAS);
-    waits_start(seed, LOAD_REPLICAS);
-    frozen_start(seed, LOAD_REPLICAS);
+    load_start(seed, REPLICAS);
+    limits_start(seed, REPLICAS);
+    transfers_start(seed, REPLICAS);
+    waits_start(seed, REPLICAS);
+    frozen_start(seed, REPLICAS);
 }
 
 static void finish_all(struct scene *scene)
@@ -143,7 +118,7 @@ static void finish_all(struct scene *scene)
     frozen_finish();
     load_finish("two replicas");
     entry_client_close(&scene->probe);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++)
+    for (size_t i = 0; i < REPLICAS; i++)
         service_end(scene->replicas[i]);
     PQfinish(scene->connection);
     postgres_free(scene->postgres);

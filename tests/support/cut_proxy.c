@@ -1,10 +1,13 @@
-// Pairs of sockets and one loop; the test's thread changes what it does under a lock.
+// Pairs of sockets and one loop that never waits for one of them: a server that answers while it is sent more
+// would wait for us, as we for it. The test's thread changes what the loop does under a lock.
 #include "support/cut_proxy.h"
 
 #include "support/failure.h"
 #include "support/scratch.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,10 +20,19 @@
 
 enum { MOST_PAIRS = 64, PIECE = 256 * 1024, TICK_MS = 20 };
 
+// What was received and could not be passed on yet; nothing more is received before it is.
+struct rest {
+    char *data; // NULL: nothing
+    size_t size;
+    size_t sent;
+};
+
 struct pair {
     int service; // -1: unused
     int server;
     bool held; // answers are swallowed
+    struct rest to_service;
+    struct rest to_server;
 };
 
 struct cut_proxy {
@@ -30,6 +42,7 @@ struct cut_proxy {
     char *target;
     char *url;
     int listener;
+    uint16_t port; // 0: on a unix socket
     struct pair pairs[MOST_PAIRS];
     enum cut cut;
     const char *mark;
@@ -54,19 +67,52 @@ static void close_pair(struct pair *pair)
         close(pair->service);
         close(pair->server);
     }
-    *pair = (struct pair){-1, -1, false};
+    free(pair->to_service.data);
+    free(pair->to_server.data);
+    *pair = (struct pair){.service = -1, .server = -1};
 }
 
-static bool send_all(int fd, const char *data, size_t size)
+// Sends what goes now, and gives how much; -1 when the socket is broken.
+static ssize_t send_some(int fd, const char *data, size_t size)
 {
-    while (size) {
-        ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
+    size_t done = 0;
+    while (done < size) {
+        ssize_t sent = send(fd, data + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            break;
         if (sent <= 0)
-            return false;
-        data += sent;
-        size -= (size_t)sent;
+            return -1;
+        done += (size_t)sent;
+    }
+    return (ssize_t)done;
+}
+
+// Passes on what was just received, and keeps what does not go now.
+static bool pass(int fd, struct rest *rest, const char *data, size_t size)
+{
+    ssize_t sent = send_some(fd, data, size);
+    if (sent < 0)
+        return false;
+    if ((size_t)sent < size) {
+        *rest = (struct rest){.data = malloc(size - (size_t)sent), .size = size - (size_t)sent};
+        if (!rest->data)
+            support_fail("no memory");
+        memcpy(rest->data, data + sent, rest->size);
+    }
+    return true;
+}
+
+static bool pass_rest(int fd, struct rest *rest)
+{
+    ssize_t sent = send_some(fd, rest->data + rest->sent, rest->size - rest->sent);
+    if (sent < 0)
+        return false;
+    rest->sent += (size_t)sent;
+    if (rest->sent == rest->size) {
+        free(rest->data);
+        *rest = (struct rest){0};
     }
     return true;
 }
@@ -85,7 +131,10 @@ static void accept_pair(struct cut_proxy *proxy)
         close(server);
         return;
     }
-    *free_pair = (struct pair){service, server, false};
+    int on = 1;
+    if (proxy->port)
+        setsockopt(service, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    *free_pair = (struct pair){.service = service, .server = server};
 }
 
 static bool has_mark(const struct cut_proxy *proxy, size_t size)
@@ -95,7 +144,9 @@ static bool has_mark(const struct cut_proxy *proxy, size_t size)
 
 static void pass_to_server(struct cut_proxy *proxy, struct pair *pair)
 {
-    ssize_t size = recv(pair->service, proxy->piece, PIECE, 0);
+    ssize_t size = recv(pair->service, proxy->piece, PIECE, MSG_DONTWAIT);
+    if (size < 0 && errno == EAGAIN)
+        return;
     if (size <= 0) {
         close_pair(pair);
         return;
@@ -110,26 +161,47 @@ static void pass_to_server(struct cut_proxy *proxy, struct pair *pair)
             return;
         }
     }
-    if (!send_all(pair->server, proxy->piece, (size_t)size))
+    if (!pass(pair->server, &pair->to_server, proxy->piece, (size_t)size))
         close_pair(pair);
 }
 
 static void pass_to_service(struct cut_proxy *proxy, struct pair *pair)
 {
-    ssize_t size = recv(pair->server, proxy->piece, PIECE, 0);
-    if (size <= 0 || (!pair->held && !send_all(pair->service, proxy->piece, (size_t)size)))
+    ssize_t size = recv(pair->server, proxy->piece, PIECE, MSG_DONTWAIT);
+    if (size < 0 && errno == EAGAIN)
+        return;
+    if (size <= 0 || (!pair->held && !pass(pair->service, &pair->to_service, proxy->piece, (size_t)size)))
         close_pair(pair);
+}
+
+// Each side is asked for more when the other has what came before, and whether it takes more when it has not.
+static struct pollfd watched_for(int fd, const struct rest *from_it, const struct rest *to_it)
+{
+    short events = (short)((from_it->data ? 0 : POLLIN) | (to_it->data ? POLLOUT : 0));
+    return (struct pollfd){events ? fd : -1, events, 0};
+}
+
+static void serve_pair(struct cut_proxy *proxy, struct pair *pair, const struct pollfd *watched)
+{
+    bool same = pair->service >= 0 && (watched[0].fd < 0 || watched[0].fd == pair->service) &&
+                (watched[1].fd < 0 || watched[1].fd == pair->server);
+    if (!same) // it was closed meanwhile
+        return;
+    if (((watched[0].revents & POLLOUT) && !pass_rest(pair->service, &pair->to_service)) ||
+        ((watched[1].revents & POLLOUT) && !pass_rest(pair->server, &pair->to_server))) {
+        close_pair(pair);
+        return;
+    }
+    if (watched[0].revents & ~POLLOUT && !pair->to_server.data)
+        pass_to_server(proxy, pair);
+    if (pair->service >= 0 && watched[1].revents & ~POLLOUT && !pair->to_service.data)
+        pass_to_service(proxy, pair);
 }
 
 static void serve(struct cut_proxy *proxy, const struct pollfd *watched)
 {
-    for (int i = 0; i < MOST_PAIRS; i++) {
-        struct pair *pair = &proxy->pairs[i];
-        if (pair->service >= 0 && pair->service == watched[2 * i].fd && watched[2 * i].revents)
-            pass_to_server(proxy, pair);
-        if (pair->server >= 0 && pair->server == watched[2 * i + 1].fd && watched[2 * i + 1].revents)
-            pass_to_service(proxy, pair);
-    }
+    for (int i = 0; i < MOST_PAIRS; i++)
+        serve_pair(proxy, &proxy->pairs[i], &watched[2 * i]);
     if (watched[2 * MOST_PAIRS].revents)
         accept_pair(proxy);
 }
@@ -141,8 +213,9 @@ static void *run(void *user)
     pthread_mutex_lock(&proxy->lock);
     while (!proxy->ending) {
         for (int i = 0; i < MOST_PAIRS; i++) {
-            watched[2 * i] = (struct pollfd){proxy->pairs[i].service, POLLIN, 0};
-            watched[2 * i + 1] = (struct pollfd){proxy->pairs[i].server, POLLIN, 0};
+            const struct pair *pair = &proxy->pairs[i];
+            watched[2 * i] = watched_for(pair->service, &pair->to_server, &pair->to_service);
+            watched[2 * i + 1] = watched_for(pair->server, &pair->to_service, &pair->to_server);
         }
         watched[2 * MOST_PAIRS] = (struct pollfd){proxy->listener, POLLIN, 0};
         pthread_mutex_unlock(&proxy->lock);
@@ -157,13 +230,8 @@ static void *run(void *user)
     return NULL;
 }
 
-struct cut_proxy *cut_proxy_start(const struct postgres *postgres)
+static void listen_at_path(struct cut_proxy *proxy)
 {
-    struct cut_proxy *proxy = calloc(1, sizeof *proxy);
-    if (!proxy)
-        support_fail("no memory");
-    proxy->folder = scratch_folder("proxy");
-    proxy->target = scratch_printf("%s/.s.PGSQL.5432", postgres_socket_folder(postgres));
     char *path = scratch_printf("%s/.s.PGSQL.5432", proxy->folder);
     struct sockaddr_un address = address_of(path);
     proxy->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -171,12 +239,49 @@ struct cut_proxy *cut_proxy_start(const struct postgres *postgres)
         listen(proxy->listener, 64) != 0)
         support_fail("%s: %s", path, strerror(errno));
     free(path);
+}
+
+static void listen_at_port(struct cut_proxy *proxy)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    proxy->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(proxy->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(proxy->listener, 64) != 0 ||
+        getsockname(proxy->listener, (struct sockaddr *)&address, &size) != 0)
+        support_fail("the proxy cannot listen: %s", strerror(errno));
+    proxy->port = ntohs(address.sin_port);
+}
+
+static struct cut_proxy *start(const struct postgres *postgres, void (*begin_listening)(struct cut_proxy *))
+{
+    struct cut_proxy *proxy = calloc(1, sizeof *proxy);
+    if (!proxy)
+        support_fail("no memory");
+    proxy->folder = scratch_folder("proxy");
+    proxy->target = scratch_printf("%s/.s.PGSQL.5432", postgres_socket_folder(postgres));
+    begin_listening(proxy);
     for (int i = 0; i < MOST_PAIRS; i++)
-        proxy->pairs[i] = (struct pair){-1, -1, false};
+        proxy->pairs[i] = (struct pair){.service = -1, .server = -1};
     pthread_mutex_init(&proxy->lock, NULL);
     if (pthread_create(&proxy->thread, NULL, run, proxy) != 0)
         support_fail("no thread");
     return proxy;
+}
+
+struct cut_proxy *cut_proxy_start(const struct postgres *postgres)
+{
+    return start(postgres, listen_at_path);
+}
+
+struct cut_proxy *cut_proxy_start_tcp(const struct postgres *postgres)
+{
+    return start(postgres, listen_at_port);
+}
+
+uint16_t cut_proxy_port(const struct cut_proxy *proxy)
+{
+    return proxy->port;
 }
 
 void cut_proxy_end(struct cut_proxy *proxy)
@@ -195,6 +300,9 @@ void cut_proxy_end(struct cut_proxy *proxy)
 const char *cut_proxy_url(struct cut_proxy *proxy, const struct database *database)
 {
     free(proxy->url);
+    if (proxy->port)
+        return proxy->url = scratch_printf("postgresql://postgres@127.0.0.1:%u/%s?sslmode=disable",
+                                           proxy->port, database->name);
     return proxy->url =
                scratch_printf("postgresql:///%s?host=%s&user=postgres", database->name, proxy->folder);
 }

@@ -13,6 +13,10 @@ enum cut {
 
 // A proxy before the server, on a unix socket of its own, in a thread of its own.
 struct cut_proxy *cut_proxy_start(const struct postgres *postgres);
+
+// The same on a port of 127.0.0.1, where packets can be lost.
+struct cut_proxy *cut_proxy_start_tcp(const struct postgres *postgres);
+uint16_t cut_proxy_port(const struct cut_proxy *proxy);
 void cut_proxy_end(struct cut_proxy *proxy);
 
 // The database's address by way of the proxy; valid as long as the proxy is.

@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { HEAD_ROOM = 16 * 1024, DEFAULT_TIMEOUT_MS = 10 * 1000 };
+enum { HEAD_ROOM = 16 * 1024, DEFAULT_TIMEOUT_MS = 10 * 1000, MANY_BYTES = 64 * 1024 };
 
 struct entry_client entry_client_new(uint16_t port)
 {
@@ -45,9 +45,20 @@ static bool is_quiet(const struct entry_client *client)
     return client->connected_port == client->port && poll(&watched, 1, 0) == 0;
 }
 
+static void apply_timeout(struct entry_client *client)
+{
+    struct timeval timeout = {client->timeout_ms / 1000, (client->timeout_ms % 1000) * 1000};
+    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    client->applied_timeout_ms = client->timeout_ms;
+}
+
 static bool connect_client(struct entry_client *client)
 {
     if (client->fd >= 0 && is_quiet(client)) {
+        if (client->applied_timeout_ms != client->timeout_ms) {
+            apply_timeout(client);
+        }
         return true;
     }
     disconnect(client);
@@ -57,10 +68,11 @@ static bool connect_client(struct entry_client *client)
     if (client->fd < 0) {
         return false;
     }
-    struct timeval timeout = {client->timeout_ms / 1000, (client->timeout_ms % 1000) * 1000};
     int on = 1;
-    setsockopt(client->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-    setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    apply_timeout(client);
+    if (client->receive_room > 0) {
+        setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &client->receive_room, sizeof client->receive_room);
+    }
     setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(client->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         disconnect(client);
@@ -115,7 +127,16 @@ static bool send_request(struct entry_client *client, const struct entry_request
         fprintf(stderr, "a request head over %d bytes\n", HEAD_ROOM);
         abort();
     }
-    return send_all(client->fd, bytes_make(head, (size_t)size), request->body);
+    struct bytes body = request->body;
+    if (client->halfway == NULL || body.size < MANY_BYTES) {
+        return send_all(client->fd, bytes_make(head, (size_t)size), body);
+    }
+    size_t half = body.size / 2;
+    if (!send_all(client->fd, bytes_make(head, (size_t)size), bytes_make(body.data, half))) {
+        return false;
+    }
+    client->halfway(ENTRY_SENDING, client->user);
+    return send_all(client->fd, (struct bytes){0}, bytes_make(body.data + half, body.size - half));
 }
 
 // Receives what is there; false at the end of the stream, after the timeout or on an error.
@@ -243,6 +264,9 @@ static bool receive_reply(struct entry_client *client, const struct entry_reques
             return false;
         }
         body = (size_t)reply->content_length;
+    }
+    if (client->halfway != NULL && body >= MANY_BYTES) {
+        client->halfway(ENTRY_RECEIVING, client->user);
     }
     while (client->in_size < head + body) {
         if (!receive_more(client)) {

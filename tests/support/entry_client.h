@@ -6,11 +6,19 @@
 
 enum { ENTRY_VERSION_ROOM = 64 };
 
+enum entry_moment { ENTRY_SENDING, ENTRY_RECEIVING };
+
 struct entry_client {
-    uint16_t port; // of 127.0.0.1; may be changed between calls
-    int timeout_ms;
+    uint16_t port;    // of 127.0.0.1; may be changed between calls
+    int timeout_ms;   // may be changed between calls
+    int receive_room; // of the socket, so that large replies wait at the service; 0: what the system gives
+    // Called when half of a body with many bytes is sent, and when the head and no more of such a reply was
+    // looked at; NULL: neither.
+    void (*halfway)(enum entry_moment moment, void *user);
+    void *user;
     int fd;
     uint16_t connected_port;
+    int applied_timeout_ms;
     char *in; // what was received
     size_t in_size;
     size_t in_room;

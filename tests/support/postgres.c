@@ -27,6 +27,7 @@ struct postgres {
     char *data;
     char *sockets;
     char *log;
+    const char *const *environment;
     struct pooler *pooler; // NULL when tests go without one
 };
 
@@ -137,6 +138,7 @@ struct postgres *postgres_new(const struct postgres_options *options)
     run_or_fail((const char *const[]){"/bin/cp", "-a", contents, postgres->data, NULL}, postgres->log);
     free(contents);
     write_settings(postgres, options);
+    postgres->environment = options ? options->environment : NULL;
     postgres_start(postgres);
     if (pooler_is_wanted())
         postgres->pooler = pooler_start(postgres->folder, postgres->sockets, NULL);
@@ -229,6 +231,7 @@ void postgres_start(struct postgres *postgres)
     char *program = scratch_printf("%s/postgres", postgres->programs);
     struct process_options options = {
         .arguments = (const char *const[]){program, "-D", postgres->data, NULL},
+        .environment = postgres->environment,
         .output = postgres->log,
         .stdout_fd = -1,
         .unprivileged = true,
@@ -239,6 +242,21 @@ void postgres_start(struct postgres *postgres)
     if (!clock_wait(accepts, postgres, START_MS) || process_wait(pid, 0) != -1) {
         char *log = scratch_read(postgres->log, NULL);
         support_fail("PostgreSQL does not start: %s", log);
+    }
+}
+
+void postgres_revive(struct postgres *postgres)
+{
+    int64_t until = clock_ms() + START_MS;
+    while (!accepts(postgres)) {
+        pid_t pid = running(postgres);
+        // One that ended takes its lock file away, unless it was killed; then we are its parent.
+        if (pid <= 0 || process_wait(pid, 0) != -1)
+            postgres_start(postgres);
+        else if (clock_ms() >= until)
+            support_fail("PostgreSQL does not recover");
+        else
+            clock_pause(10);
     }
 }
 

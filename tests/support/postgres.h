@@ -9,8 +9,9 @@
 struct postgres;
 
 struct postgres_options {
-    bool durable;         // fsync on; off it is faster, and a killed server still loses nothing
-    const char *settings; // further lines of postgresql.conf, or NULL
+    bool durable;                   // fsync on; off it is faster, and a killed server still loses nothing
+    const char *settings;           // further lines of postgresql.conf, or NULL
+    const char *const *environment; // NAME=value, or NULL; a NULL ends them; must stay as long as the server
 };
 
 // A server of its own (a data folder copied from one that is initialised and migrated once a process),
@@ -24,6 +25,10 @@ void postgres_free(struct postgres *postgres);
 // Stops with PostgreSQL's fast shutdown; starts again on the same data and waits until it accepts.
 void postgres_stop(struct postgres *postgres);
 void postgres_start(struct postgres *postgres);
+
+// For a server that may have given up, as one does whose disk fails while it recovers: starts it again when
+// it has, as whatever supervises it would, and waits until it accepts.
+void postgres_revive(struct postgres *postgres);
 
 // kill -9 of the server and all its backends; returns when all are gone. postgres_start recovers.
 void postgres_kill(struct postgres *postgres);

@@ -227,3 +227,31 @@ long process_cpu_ms(pid_t pid)
         support_fail("%s is not as expected", path);
     return (user + system) * 1000 / sysconf(_SC_CLK_TCK);
 }
+
+double process_resident_mib(pid_t pid)
+{
+    char path[64], line[256];
+    long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        support_fail("there is no process %d", (int)pid);
+    while (fgets(line, sizeof line, file) && sscanf(line, "VmRSS: %ld", &kib) != 1)
+        ;
+    fclose(file);
+    return (double)kib / 1024;
+}
+
+unsigned process_descriptors(pid_t pid)
+{
+    char path[64];
+    unsigned count = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        support_fail("there is no process %d", (int)pid);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}

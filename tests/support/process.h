@@ -32,5 +32,9 @@ void process_signal_tree(pid_t pid, int signal);
 uid_t process_user(void);
 gid_t process_group(void);
 
+// Its resident memory, and how many descriptors it has open.
+double process_resident_mib(pid_t pid);
+unsigned process_descriptors(pid_t pid);
+
 // The processor time that `pid` used, in milliseconds.
 long process_cpu_ms(pid_t pid);
