@@ -1,15 +1,25 @@
-// Each fault lasts under a second, and chance decides whom it meets and how long.
+// Each fault lasts for some seconds at most, and chance decides whom it meets and how long.
 #include "chaos/faults.h"
 
+#include "chaos/levels.h"
+#include "chaos/network.h"
+#include "chaos/stopped.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
 #include "support/process.h"
 
+#include <check.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_DOWN_MS = 700, MEET_MS = 300 };
+enum {
+    MOST_DOWN_MS = 700,
+    MEET_MS = 300,
+    LOSSES_MS = 1500, // of packets; a connection that waits to send again waits twice as long each time
+    GOES_ON_MS = 10 * 1000,
+};
 
 // Debian's libfaketime; without it all clocks are right.
 #define FAKE_CLOCK "/usr/lib/" HOLDFAST_ARCHITECTURE "/faketime/libfaketime.so.1"
@@ -21,7 +31,7 @@ static void pause_up_to(struct scene *scene, int ms)
 
 static size_t any_replica(struct scene *scene)
 {
-    return random_below(&scene->random, LOAD_REPLICAS);
+    return random_below(&scene->random, scene->count);
 }
 
 // Its clock may be minutes off, which must decide nothing.
@@ -49,7 +59,8 @@ static void kill_replica(struct scene *scene)
 
 static void restart_replicas(struct scene *scene)
 {
-    for (size_t replica = 0; replica < LOAD_REPLICAS; replica++) {
+    for (size_t replica = 0; replica < scene->count; replica++) {
+        levels_check_warm(scene, (int)replica); // what it has left behind goes with it
         service_end(scene->replicas[replica]);
         start_replica(scene, replica);
     }
@@ -98,6 +109,38 @@ static void terminate_backends(struct scene *scene)
     PQfinish(connection);
 }
 
+// It ends itself when its log cannot be written, and cannot recover before the disk is good again.
+static void spoil_disk(struct scene *scene, enum disk how)
+{
+    bad_disk_turn(scene->disk, how);
+    pause_up_to(scene, MOST_DOWN_MS);
+    bad_disk_turn(scene->disk, DISK_GOOD);
+    postgres_revive(scene->postgres);
+}
+
+static void fill_disk(struct scene *scene)
+{
+    spoil_disk(scene, DISK_FULL);
+}
+
+static void fail_fsync(struct scene *scene)
+{
+    spoil_disk(scene, DISK_FSYNC_FAILS);
+}
+
+// --- clients ----------------------------------------------------------------------------------------------
+
+// Whoever does not read, or not send on, holds up nobody else.
+static void stop_clients(struct scene *scene)
+{
+    stopped_stop(&scene->random);
+    for (size_t i = 0; i < scene->count; i++)
+        ck_assert_msg(load_await_writes(i, GOES_ON_MS), "replica %zu does no writes beside stopped clients",
+                      i);
+    pause_up_to(scene, MOST_DOWN_MS);
+    stopped_resume(&scene->random);
+}
+
 // --- connections ------------------------------------------------------------------------------------------
 
 // A call is cut off before the server has it, or after it was carried out and before its answer is there.
@@ -123,23 +166,78 @@ static void sever_connections(struct scene *scene)
     cut_proxy_sever(proxy, false);
 }
 
+// --- packets ----------------------------------------------------------------------------------------------
+
+static void lose(struct scene *scene, enum network_packets which, unsigned percent, int ms)
+{
+    uint16_t ports[LOAD_REPLICAS];
+    for (size_t i = 0; i < scene->count; i++)
+        ports[i] = cut_proxy_port(scene->proxies[i]);
+    network_lose(which, percent, ports, scene->count);
+    clock_pause(ms);
+    totals_add(TOTAL_PACKETS, network_mend());
+}
+
+static int losses_ms(struct scene *scene)
+{
+    return LOSSES_MS / 4 + (int)random_below(&scene->random, LOSSES_MS);
+}
+
+static unsigned losses_percent(struct scene *scene)
+{
+    return 10 + (unsigned)random_below(&scene->random, 21);
+}
+
+static void lose_to_database(struct scene *scene)
+{
+    lose(scene, NETWORK_TO_DATABASE, losses_percent(scene), losses_ms(scene));
+}
+
+static void lose_of_clients(struct scene *scene)
+{
+    lose(scene, NETWORK_OF_CLIENTS, losses_percent(scene), losses_ms(scene));
+}
+
+static void split_network(struct scene *scene)
+{
+    lose(scene, NETWORK_TO_DATABASE, 100, losses_ms(scene));
+}
+
 const struct fault faults[] = {
-    {"kill -9 of a replica", kill_replica},      {"kill -9 of PostgreSQL", kill_postgres},
-    {"backends terminated", terminate_backends}, {"restart of PostgreSQL", restart_postgres},
-    {"PostgreSQL frozen", freeze_postgres},      {"rolling restart", restart_replicas},
-    {"a replica frozen", freeze_replica},        {"calls cut off", cut_calls},
+    {"kill -9 of a replica", kill_replica},
+    {"kill -9 of PostgreSQL", kill_postgres},
+    {"backends terminated", terminate_backends},
+    {"restart of PostgreSQL", restart_postgres},
+    {"PostgreSQL frozen", freeze_postgres},
+    {"rolling restart", restart_replicas},
+    {"a replica frozen", freeze_replica},
+    {"calls cut off", cut_calls},
     {"a replica cut off", sever_connections},
+    {"a full disk", fill_disk},
+    {"failing fsync", fail_fsync},
+    {"clients stopped", stop_clients},
+    {"packets to the database lost", lose_to_database},
+    {"packets of clients lost", lose_of_clients},
+    {"all packets to the database lost", split_network},
 };
 
-const size_t fault_count = sizeof faults / sizeof faults[0];
+enum { FAULTS = sizeof faults / sizeof faults[0], ON_THE_NETWORK = 3 };
 
-struct scene scene_start(uint64_t seed)
+size_t fault_count(const struct scene *scene)
 {
-    struct scene scene = {.random = random_seeded(seed, 0)};
-    scene.postgres = postgres_new(&(struct postgres_options){.durable = true});
+    return scene->networked ? FAULTS : FAULTS - ON_THE_NETWORK;
+}
+
+struct scene scene_start(uint64_t seed, size_t replicas)
+{
+    struct scene scene = {.random = random_seeded(seed, 0), .count = replicas, .networked = network_enter()};
+    scene.disk = bad_disk_new();
+    scene.postgres = postgres_new(
+        &(struct postgres_options){.durable = true, .environment = bad_disk_environment(scene.disk)});
     scene.database = database_new(scene.postgres, DATABASE_MIGRATED);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
-        scene.proxies[i] = cut_proxy_start(scene.postgres);
+    for (size_t i = 0; i < replicas; i++) {
+        scene.proxies[i] =
+            scene.networked ? cut_proxy_start_tcp(scene.postgres) : cut_proxy_start(scene.postgres);
         start_replica(&scene, i);
     }
     return scene;
@@ -147,9 +245,10 @@ struct scene scene_start(uint64_t seed)
 
 void scene_end(struct scene *scene)
 {
-    for (size_t i = 0; i < LOAD_REPLICAS; i++)
+    for (size_t i = 0; i < scene->count; i++)
         service_end(scene->replicas[i]);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++)
+    for (size_t i = 0; i < scene->count; i++)
         cut_proxy_end(scene->proxies[i]);
     postgres_free(scene->postgres);
+    bad_disk_free(scene->disk);
 }

@@ -2,10 +2,9 @@
 // one moment, and the same whenever it is asked.
 #include "chaos/frozen.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <jansson.h>
@@ -28,8 +27,7 @@ enum {
 struct client {
     pthread_t thread;
     unsigned number;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller caller;
     size_t forks, looks, writes;
     char complaint[500]; // the first broken promise, empty while there is none
 };
@@ -37,7 +35,6 @@ struct client {
 static struct {
     struct client writer;
     struct client readers[READERS];
-    size_t replicas;
     atomic_bool stopping;
     atomic_bool broken;
 } frozen;
@@ -58,17 +55,12 @@ static bool is_over(void)
 static void ask(struct client *client, const char *method, const char *target, const char *body,
                 struct entry_reply *reply)
 {
-    size_t replica = random_below(&client->random, frozen.replicas);
-    struct entry_client *connection = &client->connections[replica];
-    connection->port = load_port(replica);
-    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
-    if (connection->port)
-        entry_client_ask(connection,
-                         &(struct entry_request){.method = method,
-                                                 .target = target,
-                                                 .body = body ? bytes_of(body) : bytes_of(""),
-                                                 .content_type = body ? "application/json" : NULL},
-                         reply);
+    caller_ask(&client->caller,
+               &(struct entry_request){.method = method,
+                                       .target = target,
+                                       .body = body ? bytes_of(body) : bytes_of(""),
+                                       .content_type = body ? "application/json" : NULL},
+               reply);
 }
 
 // --- writing ----------------------------------------------------------------------------------------------
@@ -195,12 +187,10 @@ static void *run_reader(void *argument)
 
 // --- all --------------------------------------------------------------------------------------------------
 
-static void prepare(struct client *client, uint64_t seed, unsigned number)
+static void prepare(struct client *client, uint64_t seed, unsigned number, size_t replicas)
 {
     client->number = number;
-    client->random = random_seeded(seed, 6000 + number);
-    for (size_t j = 0; j < frozen.replicas; j++)
-        client->connections[j] = entry_client_new(0);
+    caller_start(&client->caller, seed, 6000 + number, replicas);
 }
 
 static void start(struct client *client, void *(*run)(void *))
@@ -211,19 +201,17 @@ static void start(struct client *client, void *(*run)(void *))
 static void end(struct client *client)
 {
     pthread_join(client->thread, NULL);
-    for (size_t j = 0; j < frozen.replicas; j++)
-        entry_client_close(&client->connections[j]);
+    caller_end(&client->caller);
 }
 
 void frozen_start(uint64_t seed, size_t replicas)
 {
-    frozen.replicas = replicas;
-    prepare(&frozen.writer, seed, READERS);
+    prepare(&frozen.writer, seed, READERS, replicas);
     write_all(&frozen.writer); // forks of nothing show nothing
     ck_assert_uint_eq(frozen.writer.writes, 1);
     start(&frozen.writer, run_writer);
     for (unsigned i = 0; i < READERS; i++) {
-        prepare(&frozen.readers[i], seed, i);
+        prepare(&frozen.readers[i], seed, i, replicas);
         start(&frozen.readers[i], run_reader);
     }
 }
@@ -249,5 +237,7 @@ void frozen_finish(void)
     ck_assert_msg(!frozen.writer.complaint[0], "%s", frozen.writer.complaint);
     for (int i = 0; i < READERS; i++)
         ck_assert_msg(!frozen.readers[i].complaint[0], "%s", frozen.readers[i].complaint);
+    totals_add(TOTAL_FORKS, forks);
+    totals_add(TOTAL_FORK_LOOKS, looks);
     ck_assert_uint_gt(looks, 0);
 }

@@ -1,10 +1,9 @@
 // All add 1 to the same entry: the sums they are answered must be 1, 2, 3 … without a gap, each of them once.
 #include "chaos/keyed.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -26,8 +25,7 @@ enum {
 struct client {
     pthread_t thread;
     unsigned number;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller caller;
     int64_t *sums;
     int64_t count;
     int64_t repeated; // requests that were sent again after no answer, or none that tells
@@ -36,7 +34,6 @@ struct client {
 
 static struct {
     struct client clients[CLIENTS];
-    size_t replicas;
     atomic_bool stopping;
     atomic_bool broken;
 } keyed;
@@ -52,12 +49,6 @@ static void complain(struct client *client, const struct entry_reply *reply)
 static void ask_once(struct client *client, struct entry_reply *reply)
 {
     char headers[80];
-    size_t replica = random_below(&client->random, keyed.replicas);
-    struct entry_client *connection = &client->connections[replica];
-    connection->port = load_port(replica);
-    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
-    if (connection->port == 0)
-        return;
     snprintf(headers, sizeof headers, "Idempotency-Key: %u-%lld\r\n", client->number,
              (long long)client->count);
     struct entry_request request = {.method = "POST",
@@ -65,7 +56,7 @@ static void ask_once(struct client *client, struct entry_reply *reply)
                                     .body = bytes_of("{\"by\":1}"),
                                     .content_type = "application/json",
                                     .headers = headers};
-    entry_client_ask(connection, &request, reply);
+    caller_ask(&client->caller, &request, reply);
 }
 
 // Asks until there is an answer. The sum in it; -1 when it is none that may come, or none came in time.
@@ -96,7 +87,7 @@ static void *run_client(void *argument)
     struct client *client = argument;
     while (!atomic_load(&keyed.stopping) && client->count < MOST_KEYS) {
         int64_t sum = ask(client);
-        bool again = random_chance(&client->random, AGAIN_PERCENT);
+        bool again = random_chance(&client->caller.random, AGAIN_PERCENT);
         if (sum < 0 || (again && ask(client) != sum)) {
             if (sum >= 0 && !client->complaint[0])
                 snprintf(client->complaint, sizeof client->complaint, "key %u-%lld was answered two sums",
@@ -111,15 +102,12 @@ static void *run_client(void *argument)
 
 void keyed_start(uint64_t seed, size_t replicas)
 {
-    keyed.replicas = replicas;
     for (unsigned i = 0; i < CLIENTS; i++) {
         struct client *client = &keyed.clients[i];
         client->number = i;
-        client->random = random_seeded(seed, 1000 + i);
+        caller_start(&client->caller, seed, 1000 + i, replicas);
         client->sums = calloc(MOST_KEYS, sizeof *client->sums);
         ck_assert_ptr_nonnull(client->sums);
-        for (size_t j = 0; j < replicas; j++)
-            client->connections[j] = entry_client_new(0);
         ck_assert_int_eq(pthread_create(&client->thread, NULL, run_client, client), 0);
     }
 }
@@ -163,13 +151,13 @@ void keyed_finish(void)
         ck_assert_msg(client->complaint[0] == '\0', "%s", client->complaint);
         count += client->count;
         repeated += client->repeated;
-        for (size_t j = 0; j < keyed.replicas; j++)
-            entry_client_close(&client->connections[j]);
+        caller_end(&client->caller);
     }
     printf("keyed: %lld keys, %lld requests had to be repeated\n", (long long)count, (long long)repeated);
     fflush(stdout);
     ck_assert_int_gt(count, 0);
     check_sums(count);
+    totals_add(TOTAL_SUMS, (size_t)count);
     for (int i = 0; i < CLIENTS; i++)
         free(keyed.clients[i].sums);
 }

@@ -2,6 +2,8 @@
 // one of two.
 #include "chaos/ledger.h"
 
+#include "chaos/caller.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,7 +83,7 @@ static void ask(struct ledger *ledger, struct entry_client *client, const char *
         .content_type = body.size > 0 ? "text/plain" : NULL,
         .headers = if_match != NULL ? header : NULL,
     };
-    entry_client_ask(client, &request, reply);
+    caller_ask_on(client, &request, 0, reply);
 }
 
 enum verdict { DONE, NOTHING_DONE, UNKNOWN };

@@ -1,10 +1,9 @@
 // All use the same keys: what they were told for certain, and what they were not, bounds what must be there.
 #include "chaos/limits.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -28,14 +27,12 @@ struct tally {
 
 struct client {
     pthread_t thread;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller caller;
     char complaint[400];
 };
 
 static struct {
     struct client clients[CLIENTS];
-    size_t replicas;
     atomic_bool stopping;
     atomic_bool broken;
     atomic_int quota; // in use now
@@ -54,22 +51,9 @@ static void complain(struct client *client, const char *target, const struct ent
 static void ask(struct client *client, const char *method, const char *target, const char *body,
                 struct entry_reply *reply)
 {
-    size_t replica = random_below(&client->random, limits.replicas);
-    struct entry_client *connection = &client->connections[replica];
-    connection->port = load_port(replica);
-    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
-    if (connection->port == 0)
-        return;
     struct entry_request request = {
         .method = method, .target = target, .body = bytes_of(body), .content_type = "application/json"};
-    entry_client_ask(connection, &request, reply);
-}
-
-// Whether the call may have had an effect that nobody was told of.
-static bool is_doubtful(const struct entry_reply *reply)
-{
-    return reply->outcome == ENTRY_NO_ANSWER || (reply->outcome == ENTRY_ANSWERED && reply->status == 503 &&
-                                                 strstr((const char *)reply->body.data, "outcome_unknown"));
+    caller_ask(&client->caller, &request, reply);
 }
 
 static bool body_begins(const struct entry_reply *reply, const char *text)
@@ -84,7 +68,7 @@ static void use_quota(struct client *client)
     int quota = atomic_load(&limits.quota);
     snprintf(target, sizeof target, "/v1/quotas/chaos-quota/%d/allow", quota);
     ask(client, "POST", target, "{}", &reply);
-    if (is_doubtful(&reply)) {
+    if (reply_is_doubtful(&reply)) {
         atomic_fetch_add(&limits.quotas[quota].doubtful, 1);
     } else if (reply.outcome == ENTRY_ANSWERED && reply.status == 200) {
         if (body_begins(&reply, "{\"ok\":true")) {
@@ -105,7 +89,7 @@ static void count(struct client *client)
 {
     struct entry_reply reply;
     ask(client, "POST", "/v1/counters/chaos-counter/k/add", "{\"by\":1}", &reply);
-    if (is_doubtful(&reply))
+    if (reply_is_doubtful(&reply))
         atomic_fetch_add(&limits.counter.doubtful, 1);
     else if (reply.outcome == ENTRY_ANSWERED && reply.status == 200)
         atomic_fetch_add(&limits.counter.granted, 1);
@@ -127,17 +111,15 @@ static void declare(struct client *client, const char *target, const char *body)
 {
     struct entry_reply reply;
     ask(client, "PUT", target, body, &reply);
-    ck_assert_msg(reply.outcome == ENTRY_ANSWERED && reply.status == 201, "%s: %d", target, reply.status);
+    ck_assert_msg(reply.outcome == ENTRY_ANSWERED && reply.status == 201, "%s: %d %.*s", target, reply.status,
+                  (int)reply.body.size, (const char *)reply.body.data);
 }
 
 void limits_start(uint64_t seed, size_t replicas)
 {
-    limits.replicas = replicas;
     for (unsigned i = 0; i < CLIENTS; i++) {
         struct client *client = &limits.clients[i];
-        client->random = random_seeded(seed, 2000 + i);
-        for (size_t j = 0; j < replicas; j++)
-            client->connections[j] = entry_client_new(0);
+        caller_start(&client->caller, seed, 3000 + i, replicas);
     }
     declare(&limits.clients[0], "/v1/quotas/chaos-quota",
             "{\"windows\":{\"a\":\"100/30d\",\"b\":\"150/300d\"}}");
@@ -186,14 +168,15 @@ void limits_finish(void)
                       "%s is over its limit: %lld, %lld granted", target, there,
                       (long long)atomic_load(&limits.quotas[i].granted));
         check_tally(target, &limits.quotas[i], there);
+        totals_add(TOTAL_QUOTA_USES, (size_t)there);
     }
     check_tally("the counter", &limits.counter, number_at("/v1/counters/chaos-counter/k", "\"value\":"));
     printf("limits: %d quotas used up, %lld uses refused; counted %lld times, %lld doubtful\n", used,
            (long long)atomic_load(&limits.refused), (long long)atomic_load(&limits.counter.granted),
            (long long)atomic_load(&limits.counter.doubtful));
     fflush(stdout);
+    totals_add(TOTAL_COUNTED, (size_t)atomic_load(&limits.counter.granted));
     ck_assert_int_gt(atomic_load(&limits.counter.granted), 0);
     for (int i = 0; i < CLIENTS; i++)
-        for (size_t j = 0; j < limits.replicas; j++)
-            entry_client_close(&limits.clients[i].connections[j]);
+        caller_end(&limits.clients[i].caller);
 }

@@ -4,6 +4,7 @@
 
 int main(int argc, char **argv)
 {
-    static Suite *(*const suites[])(void) = {replicas_suite, embedded_suite, leases_suite, losing_suite};
+    static Suite *(*const suites[])(void) = {replicas_suite, embedded_suite, leases_suite, losing_suite,
+                                             disk_suite};
     return check_main(argc, argv, suites, sizeof suites / sizeof suites[0]);
 }

@@ -2,10 +2,9 @@
 // answers, gives up, dies, or comes late; whatever it does and whatever breaks, a key has one answer.
 #include "chaos/once.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -23,16 +22,15 @@ enum {
 
 #define NAME "/v1/once/chaos-once"
 
-struct caller {
+struct runner {
     pthread_t thread;
     unsigned number;
     unsigned runs;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller asks;
 };
 
 static struct {
-    struct caller callers[CALLERS];
+    struct runner callers[CALLERS];
     size_t replicas;
     atomic_bool stopping;
     atomic_bool broken;
@@ -72,17 +70,12 @@ static bool note_answer(int key, struct bytes answer)
     return same;
 }
 
-static void ask(struct caller *caller, const struct entry_request *request, struct entry_reply *reply)
+static void ask(struct runner *caller, const struct entry_request *request, struct entry_reply *reply)
 {
-    size_t replica = random_below(&caller->random, once.replicas);
-    struct entry_client *connection = &caller->connections[replica];
-    connection->port = load_port(replica);
-    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
-    if (connection->port)
-        entry_client_ask(connection, request, reply);
+    caller_ask(&caller->asks, request, reply);
 }
 
-static void give_answer(struct caller *caller, int key, const char *token)
+static void give_answer(struct runner *caller, int key, const char *token)
 {
     char target[200], answer[ANSWER_ROOM];
     struct entry_reply reply;
@@ -99,7 +92,7 @@ static void give_answer(struct caller *caller, int key, const char *token)
         count(&once.answered);
 }
 
-static void give_up(struct caller *caller, int key, const char *token)
+static void give_up(struct runner *caller, int key, const char *token)
 {
     char target[200];
     struct entry_reply reply;
@@ -110,9 +103,9 @@ static void give_up(struct caller *caller, int key, const char *token)
     count(&once.failed);
 }
 
-static void run(struct caller *caller, int key, const char *token)
+static void run(struct runner *caller, int key, const char *token)
 {
-    size_t chance = random_below(&caller->random, 10);
+    size_t chance = random_below(&caller->asks.random, 10);
     count(&once.granted);
     if (chance == 0) {
         count(&once.died);
@@ -120,7 +113,7 @@ static void run(struct caller *caller, int key, const char *token)
         give_up(caller, key, token);
     } else {
         if (chance == 2) {
-            clock_pause(RUN_MS - 20 + (int)random_below(&caller->random, 40));
+            clock_pause(RUN_MS - 20 + (int)random_below(&caller->asks.random, 40));
             count(&once.late);
         }
         give_answer(caller, key, token);
@@ -128,7 +121,7 @@ static void run(struct caller *caller, int key, const char *token)
 }
 
 // Whether the key has its answer.
-static bool call(struct caller *caller, int key)
+static bool call(struct runner *caller, int key)
 {
     char target[100], token[ENTRY_VERSION_ROOM];
     struct entry_reply reply;
@@ -152,7 +145,7 @@ static bool call(struct caller *caller, int key)
 
 static void *run_caller(void *argument)
 {
-    struct caller *caller = argument;
+    struct runner *caller = argument;
     while (!atomic_load(&once.stopping) && !atomic_load(&once.broken)) {
         int key = atomic_load(&once.key), next = key + 1;
         if (call(caller, key) && next < MOST_KEYS)
@@ -180,11 +173,9 @@ void once_start(uint64_t seed, size_t replicas)
     once.replicas = replicas;
     declare();
     for (unsigned i = 0; i < CALLERS; i++) {
-        struct caller *caller = &once.callers[i];
+        struct runner *caller = &once.callers[i];
         caller->number = i;
-        caller->random = random_seeded(seed, 2000 + i);
-        for (size_t j = 0; j < replicas; j++)
-            caller->connections[j] = entry_client_new(0);
+        caller_start(&caller->asks, seed, 2000 + i, replicas);
         ck_assert_int_eq(pthread_create(&caller->thread, NULL, run_caller, caller), 0);
     }
 }
@@ -214,8 +205,7 @@ void once_finish(void)
     atomic_store(&once.stopping, true);
     for (int i = 0; i < CALLERS; i++) {
         pthread_join(once.callers[i].thread, NULL);
-        for (size_t j = 0; j < once.replicas; j++)
-            entry_client_close(&once.callers[i].connections[j]);
+        caller_end(&once.callers[i].asks);
     }
     int keys = atomic_load(&once.key);
     printf("once: %d keys; %zu runs, of which %zu were answered, %zu given up, %zu died, %zu came late, %zu "
@@ -224,6 +214,7 @@ void once_finish(void)
            keys, once.granted, once.answered, once.failed, once.died, once.late, once.lost, once.kept);
     fflush(stdout);
     ck_assert_msg(once.complaint[0] == '\0', "%s", once.complaint);
+    totals_add(TOTAL_ONCE, once.kept);
     ck_assert_int_gt(keys, 0);
     for (size_t i = 0; i < once.replicas; i++)
         verify(i, keys);

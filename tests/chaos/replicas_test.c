@@ -1,12 +1,15 @@
-// Two replicas on one PostgreSQL under a load of everything, while either is killed, stopped, frozen or cut
-// off at random.
+// Two or three replicas on one PostgreSQL under a load of everything, while they, their clients, the network
+// and the disk are treated badly at random.
 #include "chaos/faults.h"
 #include "chaos/frozen.h"
 #include "chaos/keyed.h"
+#include "chaos/levels.h"
 #include "chaos/limits.h"
 #include "chaos/load.h"
 #include "chaos/once.h"
+#include "chaos/stopped.h"
 #include "chaos/suites.h"
+#include "chaos/totals.h"
 #include "chaos/transfers.h"
 #include "chaos/waits.h"
 #include "support/check_main.h"
@@ -14,12 +17,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     SHORT_MS = 8 * 1000, // of faults, when --minutes does not say more
     RECOVERY_MS = 20 * 1000,
-    QUIET_MS = 400, // between two faults
+    QUIET_MS = 250, // between two faults
+    WARM_UP_MS = 1500,
     MOST_FAULTS = 32,
 };
 
@@ -29,6 +34,7 @@ static const struct {
     bool (*is_broken)(void);
     void (*finish)(void);
 } companies[] = {
+    {stopped_start, stopped_is_broken, stopped_finish}, // processes, before there are threads
     {keyed_start, keyed_is_broken, keyed_finish},
     {once_start, once_is_broken, once_finish},
     {limits_start, limits_are_broken, limits_finish},
@@ -47,33 +53,20 @@ static bool is_broken(void)
     return broken;
 }
 
-struct awaited {
-    size_t replica;
-    size_t acknowledged;
-};
-
-static bool has_acknowledged_more(void *user)
-{
-    const struct awaited *awaited = user;
-    return is_broken() || load_acknowledged(awaited->replica) > awaited->acknowledged;
-}
-
-// Both replicas must do writes again, on their own.
-static void await_recovery(const char *fault)
+// All replicas must do writes again, on their own.
+static void await_recovery(const struct scene *scene, const char *fault)
 {
     int64_t start = clock_ms();
-    for (size_t i = 0; i < LOAD_REPLICAS; i++) {
-        struct awaited awaited = {i, load_acknowledged(i)};
-        ck_assert_msg(clock_wait(has_acknowledged_more, &awaited, RECOVERY_MS),
-                      "replica %zu does no writes %d ms after: %s", i, RECOVERY_MS, fault);
-    }
-    printf("  %s: both write again after %" PRId64 " ms\n", fault, clock_ms() - start);
+    for (size_t i = 0; i < scene->count; i++)
+        ck_assert_msg(load_await_writes(i, RECOVERY_MS), "replica %zu does no writes %d ms after: %s", i,
+                      RECOVERY_MS, fault);
+    printf("  %s: all write again after %" PRId64 " ms\n", fault, clock_ms() - start);
     fflush(stdout);
 }
 
-static void shuffle(size_t order[MOST_FAULTS], struct random *random)
+static void shuffle(size_t order[MOST_FAULTS], size_t count, struct random *random)
 {
-    for (size_t i = fault_count - 1; i > 0; i--) {
+    for (size_t i = count - 1; i > 0; i--) {
         size_t j = random_below(random, i + 1);
         size_t kept = order[i];
         order[i] = order[j];
@@ -84,16 +77,17 @@ static void shuffle(size_t order[MOST_FAULTS], struct random *random)
 // Every fault at least once, then on until the time is up. Gives how many.
 static size_t make_faults(struct scene *scene, int64_t until)
 {
-    size_t order[MOST_FAULTS], made = 0;
-    ck_assert_uint_le(fault_count, MOST_FAULTS);
-    for (size_t i = 0; i < fault_count; i++)
+    size_t order[MOST_FAULTS], made = 0, count = fault_count(scene);
+    ck_assert_uint_le(count, MOST_FAULTS);
+    for (size_t i = 0; i < count; i++)
         order[i] = i;
     bool all_made = false;
     do {
-        shuffle(order, &scene->random);
-        for (size_t i = 0; i < fault_count && !is_broken() && (!all_made || clock_ms() < until); i++) {
+        shuffle(order, count, &scene->random);
+        for (size_t i = 0; i < count && !is_broken() && (!all_made || clock_ms() < until); i++) {
             faults[order[i]].run(scene);
-            await_recovery(faults[order[i]].name);
+            totals_add_fault(faults[order[i]].name);
+            await_recovery(scene, faults[order[i]].name);
             clock_pause(QUIET_MS);
             made++;
         }
@@ -102,24 +96,39 @@ static size_t make_faults(struct scene *scene, int64_t until)
     return made;
 }
 
+// As the environment's HOLDFAST_REPLICAS says.
+static size_t replicas_wanted(void)
+{
+    const char *text = getenv("HOLDFAST_REPLICAS");
+    int wanted = text ? atoi(text) : 2;
+    ck_assert_msg(wanted >= 1 && wanted <= LOAD_REPLICAS, "%d replicas are wanted", wanted);
+    return (size_t)wanted;
+}
+
 START_TEST(promises_are_kept_through_every_fault)
 {
     uint64_t seed = random_run_seed();
     int64_t length = minutes_wanted() > 0 ? minutes_wanted() * INT64_C(60000) : SHORT_MS;
     printf("faults, seed %" PRIu64 "\n", seed);
-    struct scene scene = scene_start(seed);
-    load_start(seed, LOAD_REPLICAS);
+    struct scene scene = scene_start(seed, replicas_wanted());
+    levels_note_idle(&scene);
     for (size_t i = 0; i < COMPANIES; i++)
-        companies[i].start(seed, LOAD_REPLICAS);
-    await_recovery("the start");
+        companies[i].start(seed, scene.count);
+    load_start(seed, scene.count);
+    await_recovery(&scene, "the start");
+    clock_pause(WARM_UP_MS);
+    levels_note_warm(&scene);
     size_t made = make_faults(&scene, clock_ms() + length);
-    for (size_t i = 0; i < LOAD_REPLICAS; i++)
+    for (size_t i = 0; i < scene.count; i++)
         ck_assert_msg(service_wait_ready(scene.replicas[i], RECOVERY_MS),
                       "replica %zu is not ready at the end", i);
     printf("%zu faults\n", made);
+    levels_check_warm(&scene, LEVELS_ALL);
     for (size_t i = 0; i < COMPANIES; i++)
         companies[i].finish();
-    load_finish("two replicas");
+    load_finish("entries");
+    levels_check_idle(&scene);
+    totals_print(seed, scene.count);
     scene_end(&scene);
 }
 END_TEST

@@ -7,3 +7,4 @@ Suite *replicas_suite(void);
 Suite *embedded_suite(void);
 Suite *leases_suite(void);
 Suite *losing_suite(void);
+Suite *disk_suite(void);

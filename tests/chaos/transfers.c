@@ -2,10 +2,9 @@
 // end.
 #include "chaos/transfers.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <jansson.h>
@@ -32,8 +31,7 @@ struct account {
 
 struct client {
     pthread_t thread;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller caller;
     size_t views, done, refused, unknown;
     char complaint[400]; // the first broken promise, empty while there is none
 };
@@ -58,12 +56,12 @@ static void post(struct entry_client *connection, const char *target, const char
 {
     *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
     if (connection->port)
-        entry_client_ask(connection,
-                         &(struct entry_request){.method = "POST",
-                                                 .target = target,
-                                                 .body = bytes_of(body),
-                                                 .content_type = "application/json"},
-                         reply);
+        caller_ask_on(connection,
+                      &(struct entry_request){.method = "POST",
+                                              .target = target,
+                                              .body = bytes_of(body),
+                                              .content_type = "application/json"},
+                      0, reply);
 }
 
 static bool read_account(json_t *entry, struct account *account)
@@ -117,9 +115,9 @@ static void transfer(struct client *client, struct entry_client *connection,
 {
     char body[800];
     struct entry_reply reply;
-    size_t from = random_below(&client->random, ACCOUNTS);
-    size_t to = (from + 1 + random_below(&client->random, ACCOUNTS - 1)) % ACCOUNTS;
-    long long amount = 1 + (long long)random_below(&client->random, MOST_AMOUNT);
+    size_t from = random_below(&client->caller.random, ACCOUNTS);
+    size_t to = (from + 1 + random_below(&client->caller.random, ACCOUNTS - 1)) % ACCOUNTS;
+    long long amount = 1 + (long long)random_below(&client->caller.random, MOST_AMOUNT);
     snprintf(body, sizeof body,
              "{\"checks\":[{\"bucket\":\"" BUCKET "\",\"key\":\"%zu\",\"version\":\"%s\"},"
              "{\"bucket\":\"" BUCKET "\",\"key\":\"%zu\",\"version\":\"%s\"}],"
@@ -140,9 +138,9 @@ static void transfer(struct client *client, struct entry_client *connection,
 
 static struct entry_client *connection_of(struct client *client)
 {
-    size_t replica = random_below(&client->random, transfers.replicas);
-    client->connections[replica].port = load_port(replica);
-    return &client->connections[replica];
+    size_t replica = random_below(&client->caller.random, transfers.replicas);
+    client->caller.connections[replica].port = load_port(replica);
+    return &client->caller.connections[replica];
 }
 
 static void *run_client(void *argument)
@@ -189,9 +187,7 @@ void transfers_start(uint64_t seed, size_t replicas)
     open_accounts();
     for (unsigned i = 0; i < CLIENTS; i++) {
         struct client *client = &transfers.clients[i];
-        client->random = random_seeded(seed, 4000 + i);
-        for (size_t j = 0; j < replicas; j++)
-            client->connections[j] = entry_client_new(0);
+        caller_start(&client->caller, seed, 4000 + i, replicas);
         ck_assert_int_eq(pthread_create(&client->thread, NULL, run_client, client), 0);
     }
 }
@@ -219,8 +215,7 @@ void transfers_finish(void)
     for (int i = 0; i < CLIENTS; i++) {
         struct client *client = &transfers.clients[i];
         pthread_join(client->thread, NULL);
-        for (size_t j = 0; j < transfers.replicas; j++)
-            entry_client_close(&client->connections[j]);
+        caller_end(&client->caller);
         views += client->views;
         done += client->done;
         refused += client->refused;
@@ -231,6 +226,8 @@ void transfers_finish(void)
     fflush(stdout);
     for (int i = 0; i < CLIENTS; i++)
         ck_assert_msg(!transfers.clients[i].complaint[0], "%s", transfers.clients[i].complaint);
+    totals_add(TOTAL_TRANSFERS, done);
+    totals_add(TOTAL_VIEWS, views);
     ck_assert_uint_gt(done, 0);
     ck_assert_uint_gt(views, 0);
     for (size_t i = 0; i < transfers.replicas; i++)

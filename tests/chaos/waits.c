@@ -2,10 +2,9 @@
 // no later one makes good.
 #include "chaos/waits.h"
 
-#include "chaos/load.h"
+#include "chaos/caller.h"
+#include "chaos/totals.h"
 #include "support/clock.h"
-#include "support/entry_client.h"
-#include "support/random.h"
 
 #include <check.h>
 #include <pthread.h>
@@ -27,7 +26,7 @@ struct waiter {
     pthread_t thread;
     int entry;
     size_t replica;
-    struct entry_client connection;
+    struct caller caller;
     _Atomic long long seen;
     size_t woken, slept, faults;
     char complaint[300]; // the first broken promise, empty while there is none
@@ -36,8 +35,7 @@ struct waiter {
 struct writer {
     pthread_t thread;
     int entry;
-    struct random random;
-    struct entry_client connections[LOAD_REPLICAS];
+    struct caller caller;
     _Atomic long long acknowledged; // version
     atomic_size_t rounds;
     int64_t latest_ms; // how long the last of all waiters took, at most
@@ -47,7 +45,6 @@ struct writer {
 static struct {
     struct writer writers[ENTRIES];
     struct waiter waiters[ENTRIES * WAITERS];
-    size_t replicas;
     atomic_bool stopping;
     atomic_bool broken;
 } waits;
@@ -58,15 +55,6 @@ static void complain(char complaint[300], int entry, const char *what, const str
         snprintf(complaint, 300, "entry %d: %s: %d, version %s", entry, what, reply ? reply->status : 0,
                  reply ? reply->version : "");
     atomic_store(&waits.broken, true);
-}
-
-static void ask(struct entry_client *connection, size_t replica, const struct entry_request *request,
-                struct entry_reply *reply)
-{
-    *reply = (struct entry_reply){.outcome = ENTRY_NOT_SENT};
-    connection->port = load_port(replica);
-    if (connection->port)
-        entry_client_ask(connection, request, reply);
 }
 
 static void write_target(char target[80], int entry)
@@ -104,8 +92,8 @@ static void *run_waiter(void *argument)
         long long before = atomic_load(&waits.writers[waiter->entry].acknowledged);
         snprintf(headers, sizeof headers,
                  seen ? "If-None-Match: \"%lld\"\r\nPrefer: wait=20\r\n" : "Prefer: wait=20\r\n", seen);
-        ask(&waiter->connection, waiter->replica,
-            &(struct entry_request){.method = "GET", .target = target, .headers = headers}, &reply);
+        caller_ask_at(&waiter->caller, waiter->replica,
+                      &(struct entry_request){.method = "GET", .target = target, .headers = headers}, &reply);
         if (entry_reply_is_fault(&reply)) {
             waiter->faults++;
             clock_pause(PAUSE_MS);
@@ -123,9 +111,8 @@ static void write_once(struct writer *writer, struct entry_reply *reply)
     char target[80], value[40];
     write_target(target, writer->entry);
     snprintf(value, sizeof value, "%zu", atomic_load(&writer->rounds));
-    size_t replica = random_below(&writer->random, waits.replicas);
-    ask(&writer->connections[replica], replica,
-        &(struct entry_request){.method = "PUT", .target = target, .body = bytes_of(value)}, reply);
+    caller_ask(&writer->caller,
+               &(struct entry_request){.method = "PUT", .target = target, .body = bytes_of(value)}, reply);
 }
 
 // The acknowledged version; 0 when there is none, since the test stops or is broken.
@@ -174,21 +161,17 @@ static void *run_writer(void *argument)
 
 void waits_start(uint64_t seed, size_t replicas)
 {
-    waits.replicas = replicas;
     for (int i = 0; i < ENTRIES; i++) {
         struct writer *writer = &waits.writers[i];
         writer->entry = i;
-        writer->random = random_seeded(seed, 5000 + (uint64_t)i);
-        for (size_t j = 0; j < replicas; j++)
-            writer->connections[j] = entry_client_new(0);
+        caller_start(&writer->caller, seed, 5000 + (uint64_t)i, replicas);
         ck_assert_int_eq(pthread_create(&writer->thread, NULL, run_writer, writer), 0);
     }
     for (int i = 0; i < ENTRIES * WAITERS; i++) {
         struct waiter *waiter = &waits.waiters[i];
         waiter->entry = i % ENTRIES;
         waiter->replica = (size_t)(i / ENTRIES) % replicas;
-        waiter->connection = entry_client_new(0);
-        waiter->connection.timeout_ms = LAST_MS;
+        caller_start(&waiter->caller, seed, 5100 + (uint64_t)i, replicas);
         ck_assert_int_eq(pthread_create(&waiter->thread, NULL, run_waiter, waiter), 0);
     }
 }
@@ -227,15 +210,14 @@ void waits_finish(void)
         struct entry_reply reply;
         pthread_join(writer->thread, NULL);
         write_once(writer, &reply); // so that nobody waits on
-        for (size_t j = 0; j < waits.replicas; j++)
-            entry_client_close(&writer->connections[j]);
+        caller_end(&writer->caller);
         rounds += atomic_load(&writer->rounds);
         latest = writer->latest_ms > latest ? writer->latest_ms : latest;
     }
     for (int i = 0; i < ENTRIES * WAITERS; i++) {
         struct waiter *waiter = &waits.waiters[i];
         pthread_join(waiter->thread, NULL);
-        entry_client_close(&waiter->connection);
+        caller_end(&waiter->caller);
         woken += waiter->woken;
         slept += waiter->slept;
         faults += waiter->faults;
@@ -248,5 +230,6 @@ void waits_finish(void)
         ck_assert_msg(!waits.writers[i].complaint[0], "%s", waits.writers[i].complaint);
     for (int i = 0; i < ENTRIES * WAITERS; i++)
         ck_assert_msg(!waits.waiters[i].complaint[0], "%s", waits.waiters[i].complaint);
+    totals_add(TOTAL_WAITS, woken + slept);
     ck_assert_uint_gt(rounds, 0);
 }
