@@ -60,11 +60,19 @@ bool reply_is_problem(const struct reply *reply, const char *kind)
     return is;
 }
 
-// What a stranger sent may hold what a terminal obeys.
+static bool is_c1_control(const char *text)
+{
+    return (uint8_t)text[0] == 0xc2 && (uint8_t)text[1] >= 0x80 && (uint8_t)text[1] <= 0x9f;
+}
+
+// What a stranger sent may hold what a terminal obeys, be it in one byte or, as U+0080 to U+009F, in two.
 static void add_visible(struct buffer *line, const char *text)
 {
-    for (; *text; text++)
-        buffer_add_char(line, (unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+    for (; *text; text++) {
+        bool wide = is_c1_control(text);
+        buffer_add_char(line, wide || (uint8_t)*text < 0x20 || *text == 0x7f ? '?' : *text);
+        text += wide;
+    }
 }
 
 // In one piece, since other processes may write to the same place.
@@ -75,24 +83,29 @@ static void print_line(struct buffer *line)
     buffer_free(line);
 }
 
-int answer_refused(const struct arguments *arguments, const struct reply *reply)
+void answer_describe(const struct arguments *arguments, const struct reply *reply, struct buffer *line)
 {
     struct arena arena = {0};
     struct bytes problem = body_object(reply);
     const char *kind = reply_member(reply, &arena, "kind"), *detail = reply_member(reply, &arena, "detail");
-    struct buffer line = {0};
     if (arguments->json && problem.data) {
-        buffer_add_bytes(&line, problem);
+        buffer_add_bytes(line, problem);
     } else {
-        buffer_printf(&line, "holdfast: %d ", reply->status);
-        add_visible(&line, kind ? kind : reply->status == 404 ? "not_found" : "the service refused");
+        buffer_printf(line, "holdfast: %d ", reply->status);
+        add_visible(line, kind ? kind : reply->status == 404 ? "not_found" : "the service refused");
         if (detail) {
-            buffer_add_text(&line, ": ");
-            add_visible(&line, detail);
+            buffer_add_text(line, ": ");
+            add_visible(line, detail);
         }
     }
-    print_line(&line);
     arena_free(&arena);
+}
+
+int answer_refused(const struct arguments *arguments, const struct reply *reply)
+{
+    struct buffer line = {0};
+    answer_describe(arguments, reply, &line);
+    print_line(&line);
     return answer_code(reply);
 }
 

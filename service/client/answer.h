@@ -8,7 +8,11 @@ struct arguments;
 // The exit code for a status: EXIT_DONE for 2xx and 304.
 int answer_code(const struct reply *reply);
 
-// Says on standard error why a reply is no success: the problem's words, or with -o json the problem itself.
+// Adds why a reply is no success, without a line end: the problem's words, of which nothing is a control
+// character, or with -o json the problem itself.
+void answer_describe(const struct arguments *arguments, const struct reply *reply, struct buffer *line);
+
+// Says that on standard error.
 // Gives answer_code.
 int answer_refused(const struct arguments *arguments, const struct reply *reply);
 

@@ -232,7 +232,7 @@ size_t reply_add_body(char *data, size_t size, size_t count, void *user)
 
 bool reply_field(const struct reply *reply, const char *name, struct bytes *value)
 {
-    const uint8_t *at = reply->head.data, *end = at + reply->head.size;
+    const uint8_t *at = reply->head.data, *end = reply->head.size ? at + reply->head.size : at;
     while (at < end) {
         const uint8_t *line_end = memchr(at, '\n', (size_t)(end - at));
         line_end = line_end ? line_end : end;
@@ -255,5 +255,6 @@ struct bytes reply_version(const struct reply *reply)
         return NO_BODY;
     if (tag.size > 2 && tag.data[0] == 'W' && tag.data[1] == '/')
         tag = bytes_make(tag.data + 2, tag.size - 2);
-    return tag.size >= 2 && tag.data[0] == '"' ? bytes_make(tag.data + 1, tag.size - 2) : tag;
+    bool quoted = tag.size >= 2 && tag.data[0] == '"' && tag.data[tag.size - 1] == '"';
+    return quoted ? bytes_make(tag.data + 1, tag.size - 2) : tag;
 }

@@ -73,7 +73,7 @@ void entry_show_value(struct buffer *json, struct bytes content_type, struct byt
 static void add_metadata(struct buffer *json, const struct reply *reply)
 {
     static const char prefix[] = "holdfast-meta-";
-    const char *at = (const char *)reply->head.data, *end = at + reply->head.size;
+    const char *at = (const char *)reply->head.data, *end = reply->head.size ? at + reply->head.size : at;
     bool first = true;
     buffer_add_char(json, '{');
     while (at < end) {
