@@ -28,29 +28,31 @@ static void write_hash(const struct load_reach *reach, char text[2 * LOAD_STATE_
     sodium_bin2hex(text, 2 * LOAD_STATE_HASH + 1, bytes, sizeof bytes);
 }
 
-static bool refuse(const char *path, const char *why)
-{
-    fprintf(stderr, "holdfast: %s %s\n", path, why);
-    return false;
-}
-
-static bool read_lines(struct load_state *state, FILE *file)
+const char *load_state_take(struct load_state *state, FILE *file)
 {
     char *urls = NULL;
     size_t room = 0;
     long long offset = 0;
-    bool whole = fscanf(file, "%18lld %32s ", &offset, state->hash) == 2 && offset >= 0 &&
-                 strlen(state->hash) == 2 * (size_t)LOAD_STATE_HASH && getline(&urls, &room, file) > 0;
-    if (!whole)
-        refuse(state->path, "is no state of a load");
-    else {
+    const char *wrong = NULL;
+    // The addresses may begin with a space, so what is read before them ends at the end of its line.
+    bool whole = fscanf(file, "%18lld %32s", &offset, state->hash) == 2 && offset >= 0 &&
+                 strspn(state->hash, "0123456789abcdef") == 2 * (size_t)LOAD_STATE_HASH &&
+                 fgetc(file) == '\n' && getline(&urls, &room, file) > 0;
+    if (whole)
         urls[strcspn(urls, "\n")] = 0;
-        whole = strcmp(urls, state->urls) == 0 ||
-                refuse(state->path, "is the state of a load to another address");
-    }
-    state->offset = offset;
+    if (!whole)
+        wrong = "is no state of a load";
+    else if (strcmp(urls, state->urls) != 0)
+        wrong = "is the state of a load to another address";
+    state->offset = wrong ? 0 : offset;
     free(urls);
-    return whole;
+    return wrong;
+}
+
+static bool refuse(const char *path, const char *why)
+{
+    fprintf(stderr, "holdfast: %s %s\n", path, why);
+    return false;
 }
 
 bool load_state_read(struct load_state *state, const char *path, const char *urls)
@@ -62,10 +64,10 @@ bool load_state_read(struct load_state *state, const char *path, const char *url
     FILE *file = fopen(path, "r");
     if (!file)
         return refuse(path, strerror(errno));
-    bool good = (lstat(path, &status) == 0 && S_ISREG(status.st_mode)) || refuse(path, "is no ordinary file");
-    good = good && read_lines(state, file);
+    bool ordinary = lstat(path, &status) == 0 && S_ISREG(status.st_mode);
+    const char *wrong = ordinary ? load_state_take(state, file) : "is no ordinary file";
     fclose(file);
-    return good;
+    return !wrong || refuse(path, wrong);
 }
 
 bool load_state_fits(const struct load_state *state, const struct load_reach *reach)
@@ -75,16 +77,22 @@ bool load_state_fits(const struct load_state *state, const struct load_reach *re
     return reach->offset == state->offset && strcmp(hash, state->hash) == 0;
 }
 
+bool load_state_put(const struct load_state *state, const struct load_reach *reach, FILE *file)
+{
+    char hash[2 * LOAD_STATE_HASH + 1];
+    write_hash(reach, hash);
+    return fprintf(file, "%lld\n%s\n%s\n", (long long)reach->offset, hash, state->urls) > 0;
+}
+
 bool load_state_keep(const struct load_state *state, const struct load_reach *reach)
 {
-    char hash[2 * LOAD_STATE_HASH + 1], *next = NULL;
+    char *next = NULL;
     if (!state->path)
         return true;
     if (asprintf(&next, "%s.next", state->path) < 0)
         abort();
-    write_hash(reach, hash);
     FILE *file = fopen(next, "w");
-    bool kept = file && fprintf(file, "%lld\n%s\n%s\n", (long long)reach->offset, hash, state->urls) > 0;
+    bool kept = file && load_state_put(state, reach, file);
     kept = file && fclose(file) == 0 && kept && rename(next, state->path) == 0;
     if (!kept)
         fprintf(stderr, "holdfast: %s: %s\n", state->path, strerror(errno));

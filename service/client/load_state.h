@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { LOAD_STATE_HASH = 16 };
 
@@ -22,6 +23,13 @@ struct load_state {
 
 void load_reach_begin(struct load_reach *reach);
 void load_reach_add(struct load_reach *reach, const void *bytes, size_t size);
+
+// Takes offset and hash from the text of a state, for the addresses that the state has already. NULL, or what
+// is wrong with the text, to be said behind its name; the offset is 0 then.
+const char *load_state_take(struct load_state *state, FILE *file);
+
+// Writes such a text. False when it cannot.
+bool load_state_put(const struct load_state *state, const struct load_reach *reach, FILE *file);
 
 // Reads the file, when it is there. False, with a line on standard error, when it is no state of a load to
 // these addresses, or no file at all but a device, a link or the like.
