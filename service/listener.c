@@ -1,6 +1,8 @@
 // Resolving the address to listen on, and binding it as often as there are workers.
 #include "listener.h"
 
+#include "base/text.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -11,26 +13,26 @@
 
 enum { BACKLOG = 4096 };
 
-static bool split(const char *listen, char *host, size_t host_size, char *port, size_t port_size)
+// Of an address in brackets what is between them; of another all of it, which has no colon then.
+static bool take_host(struct bytes text, struct bytes *host)
+{
+    bool bracketed = text.size >= 2 && text.data[0] == '[' && text.data[text.size - 1] == ']';
+    *host = bracketed ? bytes_make(text.data + 1, text.size - 2) : text;
+    return host->size && host->size < LISTEN_HOST_BYTES && !memchr(host->data, ']', host->size) &&
+           !memchr(host->data, '[', host->size) && (bracketed || !memchr(host->data, ':', host->size));
+}
+
+bool listen_address_read(const char *listen, struct listen_address *address)
 {
     const char *colon = strrchr(listen, ':');
-    if (!colon || !colon[1] || strlen(colon + 1) >= port_size)
+    int64_t port;
+    struct bytes host;
+    if (!colon || !text_int64(bytes_of(colon + 1), &port) || port < 0 || port > 65535 ||
+        !take_host(bytes_make(listen, (size_t)(colon - listen)), &host))
         return false;
-    for (const char *c = colon + 1; *c; c++)
-        if (*c < '0' || *c > '9')
-            return false;
-    size_t size = (size_t)(colon - listen);
-    if (size >= 2 && listen[0] == '[' && listen[size - 1] == ']') {
-        listen++;
-        size -= 2;
-    } else if (memchr(listen, ':', size)) {
-        return false; // an IPv6 address without its brackets
-    }
-    if (!size || size >= host_size)
-        return false;
-    memcpy(host, listen, size);
-    host[size] = 0;
-    strcpy(port, colon + 1);
+    memcpy(address->host, host.data, host.size);
+    address->host[host.size] = 0;
+    snprintf(address->port, sizeof address->port, "%s", colon + 1);
     return true;
 }
 
@@ -89,14 +91,14 @@ static bool taken(const struct sockaddr *address, socklen_t size)
 bool listeners_open(const char *listen, int count, int *sockets, char *address, bool *loopback, char *error,
                     size_t error_size)
 {
-    char host[256], port[8];
+    struct listen_address parts;
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    if (!split(listen, host, sizeof host, port, sizeof port)) {
+    if (!listen_address_read(listen, &parts)) {
         snprintf(error, error_size, "cannot listen on %s: it must be ADDRESS:PORT", listen);
         return false;
     }
-    int failed = getaddrinfo(host, port, &hints, &found);
+    int failed = getaddrinfo(parts.host, parts.port, &hints, &found);
     if (failed) {
         snprintf(error, error_size, "cannot listen on %s: %s", listen, gai_strerror(failed));
         return false;
