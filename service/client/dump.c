@@ -1,9 +1,9 @@
 // `holdfast dump`: every name with its configuration and every entry, a line of JSON each, a page at a time.
 #include "client/answer.h"
 #include "client/arguments.h"
+#include "client/dump_lines.h"
 #include "client/exit_code.h"
 #include "client/many_commands.h"
-#include "client/members.h"
 #include "client/pages.h"
 #include "client/place.h"
 #include "client/progress.h"
@@ -28,12 +28,9 @@ struct dump {
     int64_t entries;
     int64_t bytes;
     int64_t corrupt;
-    struct arena page;  // what is known of the page under way
-    struct arena place; // and of where the dump is taken up
-    bool of_another;    // the file is the dump of other buckets
-    bool resumed;       // nothing is written for the names before this one
-    struct bytes resume_bucket;
-    struct bytes resume_cursor; // data NULL: the bucket is whole
+    struct arena page; // what is known of the page under way
+    bool resumed;      // nothing is written for the names before the checkpoint's
+    struct dump_checkpoint checkpoint;
 };
 
 // --- pages ------------------------------------------------------------------------------------------------
@@ -72,99 +69,27 @@ static bool write_lines(struct dump *dump)
 
 // --- entries ----------------------------------------------------------------------------------------------
 
-static bool has_line_break(struct bytes text)
-{
-    return memchr(text.data, '\n', text.size) || memchr(text.data, '\r', text.size);
-}
-
-// The bytes of a JSON value as it is stored: white space around it, which the page has too, belongs to it.
-static bool stored_value(struct bytes entry, struct bytes value, struct bytes *stored)
-{
-    struct bytes size_text;
-    int64_t size;
-    const uint8_t *end = entry.data + entry.size, *start = value.data;
-    if (!json_member(entry, "size", &size_text) || !text_int64(size_text, &size))
-        return false;
-    while (start > entry.data && start[-1] != ':')
-        start--;
-    *stored = bytes_make(start, (size_t)size);
-    return size > 0 && size < end - start && (start[size] == '}' || start[size] == ',');
-}
-
-static void add_base64(struct dump *dump, struct bytes raw)
-{
-    struct arena arena = {0};
-    buffer_add_text(&dump->lines, "\"base64\":\"");
-    buffer_add_bytes(&dump->lines, text_base64_encode(&arena, raw));
-    buffer_add_char(&dump->lines, '"');
-    arena_free(&arena);
-}
-
-// The entry with its value in base64, since a line cannot hold it as it is.
-static void add_encoded(struct dump *dump, struct bytes entry, struct bytes value)
-{
-    struct members members;
-    struct bytes name, member;
-    bool more = false;
-    members_begin(&members, entry);
-    while (members_next(&members, &name, &member)) {
-        if (more)
-            buffer_add_char(&dump->lines, ',');
-        more = true;
-        if (bytes_is(name, "value")) {
-            add_base64(dump, value);
-            continue;
-        }
-        buffer_add_char(&dump->lines, '"');
-        buffer_add_bytes(&dump->lines, name);
-        buffer_add_text(&dump->lines, "\":");
-        buffer_add_bytes(&dump->lines, member);
-    }
-}
-
 static bool add_entry(struct dump *dump, struct bytes bucket, struct bytes entry)
 {
-    struct bytes value, stored = {0}, corrupt;
-    bool spliced = json_member(entry, "value", &value);
-    if (spliced && !stored_value(entry, value, &stored)) {
-        fputs("holdfast: a value has another size than the service says\n", stderr);
-        return false;
-    }
-    if (!spliced && json_member(entry, "corrupt", &corrupt)) {
+    switch (dump_line_entry(&dump->lines, bucket, entry)) {
+    case DUMP_WRITTEN:
+        dump->entries++;
+        return true;
+    case DUMP_CORRUPT:
         dump->corrupt++;
         return true;
+    case DUMP_BROKEN:
+        break;
     }
-    dump->entries++;
-    buffer_add_text(&dump->lines, "{\"kind\":\"entry\",\"bucket\":");
-    buffer_add_json(&dump->lines, bucket);
-    buffer_add_char(&dump->lines, ',');
-    if (spliced && (stored.size != value.size || has_line_break(stored))) {
-        add_encoded(dump, entry, stored);
-        buffer_add_text(&dump->lines, "}\n");
-    } else {
-        buffer_add(&dump->lines, entry.data + 1, entry.size - 1);
-        buffer_add_char(&dump->lines, '\n');
-    }
-    return true;
+    fputs("holdfast: an entry is not as the service gives it, or a value has another size than the service "
+          "says\n",
+          stderr);
+    return false;
 }
 
-static void add_optional(struct dump *dump, const char *name, const char *text)
+static const char *only(const struct dump *dump)
 {
-    buffer_printf(&dump->lines, ",\"%s\":", name);
-    if (text)
-        buffer_add_json(&dump->lines, bytes_of(text));
-    else
-        buffer_add_text(&dump->lines, "null");
-}
-
-// Where a dump that breaks off is taken up again, and of what it is.
-static void add_checkpoint(struct dump *dump, struct bytes bucket, const char *cursor)
-{
-    buffer_add_text(&dump->lines, "{\"kind\":\"checkpoint\",\"bucket\":");
-    buffer_add_json(&dump->lines, bucket);
-    add_optional(dump, "cursor", cursor);
-    add_optional(dump, "only", dump->arguments->alone_count ? dump->arguments->alone[0] : NULL);
-    buffer_add_text(&dump->lines, "}\n");
+    return dump->arguments->alone_count ? dump->arguments->alone[0] : NULL;
 }
 
 static int dump_page(struct dump *dump, struct bytes bucket, const char *target, struct reply *reply,
@@ -177,7 +102,7 @@ static int dump_page(struct dump *dump, struct bytes bucket, const char *target,
     while (json_array_next(&page->items, &entry))
         if (!add_entry(dump, bucket, entry))
             return EXIT_FAILED;
-    add_checkpoint(dump, bucket, page->cursor);
+    dump_line_checkpoint(&dump->lines, bucket, page->cursor, only(dump));
     if (!write_lines(dump))
         return EXIT_FAILED;
     progress_show(&dump->progress, dump->entries, dump->bytes);
@@ -223,14 +148,15 @@ static bool comes_before(struct bytes a, struct bytes b)
 static int dump_name(struct dump *dump, struct bytes name, struct bytes item)
 {
     struct bytes kind, cursor = {0};
-    if (dump->resumed && comes_before(name, dump->resume_bucket))
+    if (dump->resumed && comes_before(name, dump->checkpoint.bucket))
         return EXIT_DONE;
-    bool taken_up = dump->resumed && bytes_equal(name, dump->resume_bucket); // else it was dropped meanwhile
+    bool taken_up =
+        dump->resumed && bytes_equal(name, dump->checkpoint.bucket); // else it was dropped meanwhile
     dump->resumed = false;
-    if (taken_up && !dump->resume_cursor.data)
+    if (taken_up && !dump->checkpoint.cursor.data)
         return EXIT_DONE;
     if (taken_up)
-        cursor = dump->resume_cursor;
+        cursor = dump->checkpoint.cursor;
     else {
         buffer_add_bytes(&dump->lines, item);
         buffer_add_char(&dump->lines, '\n');
@@ -267,7 +193,7 @@ static int collect_names(struct dump *dump, struct buffer *items)
 
 static bool is_wanted(const struct dump *dump, struct bytes name)
 {
-    return !dump->arguments->alone_count || bytes_is(name, dump->arguments->alone[0]);
+    return !only(dump) || bytes_is(name, only(dump));
 }
 
 static int dump_names(struct dump *dump)
@@ -298,52 +224,14 @@ static int dump_names(struct dump *dump)
 
 // --- the file ---------------------------------------------------------------------------------------------
 
-// Whether a dump of `only` (JSON: a name, or null) is what this one is.
-static bool is_of_this(const struct dump *dump, struct bytes only)
+// Finds the last checkpoint and cuts off what is behind it, unless the file is of another dump, which is left
+// as it is. False, with errno, when it cannot.
+static bool take_up(struct dump *dump)
 {
-    struct arena arena = {0};
-    struct bytes name;
-    bool named = json_string_decode(&arena, only, &name);
-    bool same = named ? dump->arguments->alone_count && bytes_is(name, dump->arguments->alone[0])
-                      : !dump->arguments->alone_count;
-    arena_free(&arena);
-    return same;
-}
-
-// Finds the last checkpoint, cuts off what is behind it, and notes it. False, with errno, when it cannot.
-static bool find_checkpoint(struct dump *dump)
-{
-    static const char mark[] = "{\"kind\":\"checkpoint\"";
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t size;
-    off_t at = 0, end = 0;
-    struct bytes bucket, cursor, only, decoded;
-    struct arena *arena = &dump->place;
-    bool same = true;
-    while ((size = getline(&line, &room, dump->file)) > 0 && line[size - 1] == '\n') {
-        at += size;
-        struct bytes text = bytes_make(line, (size_t)size - 1);
-        if ((size_t)size < sizeof mark || memcmp(line, mark, sizeof mark - 1) != 0 ||
-            json_check(text, 4) != JSON_VALID || !json_member(text, "bucket", &bucket) ||
-            !json_member(text, "cursor", &cursor) || !json_member(text, "only", &only))
-            continue;
-        end = at;
-        arena_free(arena);
-        same = is_of_this(dump, only);
-        if (!json_string_decode(arena, bucket, &decoded))
-            continue;
-        dump->resume_bucket = arena_copy(arena, decoded);
-        dump->resume_cursor = (struct bytes){0};
-        if (json_string_decode(arena, cursor, &decoded))
-            dump->resume_cursor = arena_copy(arena, decoded);
-    }
-    free(line);
-    dump->resumed = end > 0;
-    dump->of_another = !same;
-    if (!same)
-        return true; // and leave it as it is
-    return ftruncate(fileno(dump->file), end) == 0 && fseeko(dump->file, end, SEEK_SET) == 0;
+    dump_checkpoint_find(dump->file, only(dump), &dump->checkpoint);
+    dump->resumed = dump->checkpoint.end > 0;
+    return dump->checkpoint.of_another || (ftruncate(fileno(dump->file), dump->checkpoint.end) == 0 &&
+                                           fseeko(dump->file, dump->checkpoint.end, SEEK_SET) == 0);
 }
 
 static bool open_file(struct dump *dump)
@@ -356,7 +244,7 @@ static bool open_file(struct dump *dump)
     bool taken_up = dump->file != NULL;
     if (!taken_up)
         dump->file = fopen(path, "wb");
-    if (dump->file && (!taken_up || find_checkpoint(dump)))
+    if (dump->file && (!taken_up || take_up(dump)))
         return true;
     fprintf(stderr, "holdfast: %s: %s\n", path, strerror(errno));
     return false;
@@ -390,10 +278,10 @@ int dump_command(const struct arguments *arguments)
         return connection_misused(&dump.connection);
     if (!open_file(&dump))
         return EXIT_FAILED;
-    if (dump.of_another) {
+    if (dump.checkpoint.of_another) {
         fprintf(stderr, "holdfast: %s is a dump of other buckets than these\n", arguments->file);
         fclose(dump.file);
-        arena_free(&dump.place);
+        arena_free(&dump.checkpoint.arena);
         connection_end(&dump.connection);
         return EXIT_USAGE;
     }
@@ -411,7 +299,7 @@ int dump_command(const struct arguments *arguments)
     }
     buffer_free(&dump.lines);
     arena_free(&dump.page);
-    arena_free(&dump.place);
+    arena_free(&dump.checkpoint.arena);
     connection_end(&dump.connection);
     return code;
 }
