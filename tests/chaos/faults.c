@@ -7,6 +7,7 @@
 #include "chaos/totals.h"
 #include "support/clock.h"
 #include "support/process.h"
+#include "support/scratch.h"
 
 #include <check.h>
 #include <signal.h>
@@ -40,9 +41,11 @@ static void start_replica(struct scene *scene, size_t replica)
     static const char *const offsets[] = {"FAKETIME=-7m", "FAKETIME=+0", "FAKETIME=+7m"};
     const char *const clock[] = {"LD_PRELOAD=" FAKE_CLOCK, offsets[random_below(&scene->random, 3)],
                                  "FAKETIME_DONT_FAKE_MONOTONIC=1", NULL};
+    const char *const flags[] = {"--key-file", scene->keys, NULL};
     bool faked = access(FAKE_CLOCK, R_OK) == 0;
     scene->replicas[replica] = service_start(
         &(struct service_options){.database = cut_proxy_url(scene->proxies[replica], &scene->database),
+                                  .flags = flags,
                                   .environment = faked ? clock : NULL});
     load_set_port(replica, service_port(scene->replicas[replica]));
 }
@@ -228,9 +231,25 @@ size_t fault_count(const struct scene *scene)
     return scene->networked ? FAULTS : FAULTS - ON_THE_NETWORK;
 }
 
+static char *make_keys(void)
+{
+    char *folder = scratch_folder("keys");
+    char *key = scratch_printf("%s/1.key", folder);
+    char *log = scratch_printf("%s.log", folder);
+    struct process_options options = {
+        .arguments = (const char *const[]){service_binary(), "key", "create", "--out", key, NULL},
+        .output = log,
+        .stdout_fd = -1};
+    ck_assert_int_eq(process_run(&options, GOES_ON_MS), 0);
+    free(log);
+    free(key);
+    return folder;
+}
+
 struct scene scene_start(uint64_t seed, size_t replicas)
 {
     struct scene scene = {.random = random_seeded(seed, 0), .count = replicas, .networked = network_enter()};
+    scene.keys = make_keys();
     scene.disk = bad_disk_new();
     scene.postgres = postgres_new(
         &(struct postgres_options){.durable = true, .environment = bad_disk_environment(scene.disk)});
@@ -251,4 +270,5 @@ void scene_end(struct scene *scene)
         cut_proxy_end(scene->proxies[i]);
     postgres_free(scene->postgres);
     bad_disk_free(scene->disk);
+    free(scene->keys);
 }

@@ -14,6 +14,7 @@ struct scene {
     size_t count;   // of replicas
     bool networked; // packets between them can be lost
     struct bad_disk *disk;
+    char *keys; // folder of the key that seals
     struct postgres *postgres;
     struct database database;
     struct cut_proxy *proxies[LOAD_REPLICAS];

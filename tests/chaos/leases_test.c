@@ -28,7 +28,7 @@ enum {
     REPLICAS = 2,
     TERM_MS = 500,
     LONGEST_WORK_MS = 20, // between reading and writing
-    SHORT_MS = 12 * 1000,
+    SHORT_MS = 9 * 1000,
     FAULT_EVERY_MS = 150,
     RECOVERY_MS = 30 * 1000,
     COMPLAINT = 300,

@@ -17,6 +17,10 @@ enum {
     QUOTAS = 40, // keys, used one after the other
     LIMIT = 100, // of each
     PAUSE_MS = 10,
+    RATE = 50, // a second
+    BURST = 10,
+    RATE_KEY_MS = 1500, // how long one is used, so that there are many bursts
+    RATE_KEYS = 4096,
 };
 
 // What happened to one key.
@@ -38,6 +42,9 @@ static struct {
     atomic_int quota; // in use now
     struct tally quotas[QUOTAS];
     struct tally counter;
+    int64_t began;
+    atomic_llong rate_granted[RATE_KEYS];
+    atomic_llong rate_uses;
     atomic_llong refused;
 } limits;
 
@@ -85,6 +92,27 @@ static void use_quota(struct client *client)
     clock_pause(PAUSE_MS);
 }
 
+// A key's first use is not before its time has come, and each grant was given before its answer is here.
+static void use_rate(struct client *client)
+{
+    struct entry_reply reply;
+    char target[80];
+    int64_t since = clock_ms() - limits.began, key = since / RATE_KEY_MS;
+    if (key >= RATE_KEYS)
+        return;
+    snprintf(target, sizeof target, "/v1/rate-limits/chaos-rate/%lld/allow", (long long)key);
+    ask(client, "POST", target, "{}", &reply);
+    if (entry_reply_is_fault(&reply))
+        return;
+    long long ms = clock_ms() - limits.began - key * RATE_KEY_MS + 1;
+    atomic_fetch_add(&limits.rate_uses, 1);
+    if (reply.status != 200)
+        complain(client, target, &reply);
+    else if (body_begins(&reply, "{\"ok\":true") &&
+             atomic_fetch_add(&limits.rate_granted[key], 1) + 1 > BURST + RATE * ms / 1000 + 1)
+        complain(client, "a rate limit that let more through than it may", &reply);
+}
+
 static void count(struct client *client)
 {
     struct entry_reply reply;
@@ -103,6 +131,7 @@ static void *run_client(void *argument)
     while (!atomic_load(&limits.stopping) && !client->complaint[0]) {
         use_quota(client);
         count(client);
+        use_rate(client);
     }
     return NULL;
 }
@@ -124,6 +153,8 @@ void limits_start(uint64_t seed, size_t replicas)
     declare(&limits.clients[0], "/v1/quotas/chaos-quota",
             "{\"windows\":{\"a\":\"100/30d\",\"b\":\"150/300d\"}}");
     declare(&limits.clients[0], "/v1/counters/chaos-counter", "{}");
+    declare(&limits.clients[0], "/v1/rate-limits/chaos-rate", "{\"rate\":\"50/s\",\"burst\":10}");
+    limits.began = clock_ms();
     for (unsigned i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(pthread_create(&limits.clients[i].thread, NULL, run_client, &limits.clients[i]), 0);
 }
@@ -171,10 +202,13 @@ void limits_finish(void)
         totals_add(TOTAL_QUOTA_USES, (size_t)there);
     }
     check_tally("the counter", &limits.counter, number_at("/v1/counters/chaos-counter/k", "\"value\":"));
-    printf("limits: %d quotas used up, %lld uses refused; counted %lld times, %lld doubtful\n", used,
-           (long long)atomic_load(&limits.refused), (long long)atomic_load(&limits.counter.granted),
-           (long long)atomic_load(&limits.counter.doubtful));
+    printf(
+        "limits: %d quotas used up, %lld uses refused; counted %lld times, %lld doubtful; a rate limit used "
+        "%lld times\n",
+        used, (long long)atomic_load(&limits.refused), (long long)atomic_load(&limits.counter.granted),
+        (long long)atomic_load(&limits.counter.doubtful), (long long)atomic_load(&limits.rate_uses));
     fflush(stdout);
+    totals_add(TOTAL_RATE_USES, (size_t)atomic_load(&limits.rate_uses));
     totals_add(TOTAL_COUNTED, (size_t)atomic_load(&limits.counter.granted));
     ck_assert_int_gt(atomic_load(&limits.counter.granted), 0);
     for (int i = 0; i < CLIENTS; i++)

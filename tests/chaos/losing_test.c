@@ -15,7 +15,7 @@
 
 enum {
     CLIENTS = 8,
-    ROUNDS = 4,
+    ROUNDS = 3,
     COUNTING_MS = 3000, // before each kill
     MAY_LOSE_MS = 2000,
     SLOTS = 4096, // of 10 ms

@@ -8,6 +8,11 @@
 // Milliseconds of a clock that only moves forward.
 int64_t clock_ms(void);
 
+// Microseconds since 1970 by this machine's clock, and those that a time as the service writes it stands for;
+// 0 when it is none.
+int64_t clock_real_us(void);
+int64_t clock_parse_us(const char *text);
+
 // Lets `ms` milliseconds pass between two looks at a condition.
 void clock_pause(int ms);
 
