@@ -8,7 +8,8 @@
 // behind it.
 #define GET_STATEMENT(largest)                                                                               \
     .sql = "select * from holdfast.get_entries($1, $2, $3, $4, $5, $6, " largest ")",                        \
-    .form = STATEMENT_SHARED, .keys = KEYS_ANY, .only_reads = true, .columns = GET_COLUMNS,                  \
+    .lone = "select * from holdfast.get_entry($1, $2, $3, $4, " largest ")", .form = STATEMENT_SHARED,       \
+    .keys = KEYS_ANY, .only_reads = true, .columns = GET_COLUMNS,                                            \
     .column = {COLUMN_BYTEA, COLUMN_INT8, COLUMN_BOOL}
 
 static const struct statement get_entries = {
@@ -34,6 +35,7 @@ static const struct statement get_large_fork_entry = {
 #define PUT_STATEMENT                                                                                        \
     .sql =                                                                                                   \
         "select * from holdfast.put_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",   \
+    .lone = "select * from holdfast.put_entry($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",           \
     .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ONCE, .columns = PUT_COLUMNS,                     \
     .column = {PUT_COLUMN_TYPES}
 #define PUT_FENCED_STATEMENT                                                                                 \

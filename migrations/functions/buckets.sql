@@ -106,11 +106,14 @@ comment on function holdfast.list_buckets(text, text, integer, text) is
     'At most page declared names that begin with prefix, follow after and are among readable (null: all), in byte order.';
 
 create or replace function holdfast.is_among(kind text, name text, patterns text) returns boolean
-language sql stable
+language plpgsql stable
 as $$
-    select exists (
+#variable_conflict use_column
+begin
+    return exists (
         select from json_to_recordset($3::json) p(kind text, name text, begins boolean)
-        where (p.kind is null or p.kind = $1) and case when p.begins then starts_with($2, p.name) else $2 = p.name end)
+        where (p.kind is null or p.kind = $1) and case when p.begins then starts_with($2, p.name) else $2 = p.name end);
+end
 $$;
 comment on function holdfast.is_among(text, text, text) is
     'Whether one of the patterns, a JSON array of {"kind","name","begins"}, covers the name; a null kind covers all.';

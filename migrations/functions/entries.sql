@@ -6,13 +6,16 @@
 -- conditions: 1 the entry must exist, 2 it must not, 4 its version must be one of if_versions, 8 it must not be one of
 -- unless_versions (both as text of a bigint[]).
 
--- Cheap by declaration: with the standard cost PostgreSQL would not inline condition_holds(), whose argument this is
--- a part of, and call both for every row.
+-- In plpgsql, since a query of its own is never taken into a caller's, and is planned once a session there. Cheap by
+-- declaration: with the standard cost PostgreSQL would not inline condition_holds(), whose argument this is a part of.
 create or replace function holdfast.is_cleared(bucket_id integer, path bytea, version bigint) returns boolean
-language sql stable cost 1
+language plpgsql stable cost 1
 as $$
-    select exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3
-                   and c.low <= $2 and (c.high is null or $2 < c.high))
+#variable_conflict use_column
+begin
+    return exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3
+                   and c.low <= $2 and (c.high is null or $2 < c.high));
+end
 $$;
 comment on function holdfast.is_cleared(integer, bytea, bigint) is 'Whether a clear covers this version of the path.';
 
@@ -37,19 +40,20 @@ create or replace function holdfast.get_entries(
 language sql stable
 as $$
     select q.o,
-           case when r.ids[q.w] = 0 then 2 when r.ids[q.w] < 0 then 3 when e.version is null then 1 end::smallint,
+           case when r.ids[q.w] is null then 2 when r.others[q.w] then 3 when e.version is null then 1 end::smallint,
            e.version, e.expires_at, e.idle_us, e.content_type, e.metadata,
-           case when not v.given then octet_length(e.value) end, case when v.given then e.value end,
-           case when r.ids[q.w] < 0 then (select k.kind from holdfast.buckets k where k.id = -r.ids[q.w])
-                else r.types[q.w] end,
+           case when not v.given then octet_length(e.value) end, case when v.given then e.value end, r.kinds[q.w],
            case when e.expires_at is not null then r.now end
-    from (select holdfast.now() as now, array_agg(k.cleared_to order by n.i) as cleared,
-                 array_agg(nullif(holdfast.declared_type(k.type, k.encrypted, k.sealing, k.max_value_bytes), 'any')
-                           order by n.i) as types,
-                 array_agg(coalesce(case when k.kind = 'bucket' then k.id else -k.id end, 0) order by n.i) as ids
-          from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name) r
+    from (select holdfast.now() as now, array_agg(b.id) as ids, array_agg(b.other) as others, array_agg(b.kind) as kinds,
+                 array_agg(b.cleared_to) as cleared
+          from (select k.id, k.kind <> 'bucket' as other, k.cleared_to,
+                       case when k.kind <> 'bucket' then k.kind
+                            else nullif(holdfast.declared_type(k.type, k.encrypted, k.sealing, k.max_value_bytes), 'any')
+                       end as kind
+                from unnest(names) with ordinality n(name, i) left join holdfast.buckets k on k.name = n.name
+                order by n.i) b) r
     cross join unnest(which, ordinals, paths, unless, wants) q(w, o, path, unless, wanted)
-    left join holdfast.entries e on e.bucket_id = r.ids[q.w] and e.path = q.path
+    left join holdfast.entries e on e.bucket_id = r.ids[q.w] and e.path = q.path and not r.others[q.w]
         and (e.expires_at is null or e.expires_at > r.now)
         and (r.cleared[q.w] is null or e.version > r.cleared[q.w]
              or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
@@ -60,6 +64,31 @@ comment on function holdfast.get_entries(text[], smallint[], smallint[], bytea[]
     'status null: live, 1: absent, 2: the bucket is not declared, 3: the name is of another kind, which kind names; else '
     'kind is the bucket''s type, null for any. The value comes when it is wanted, has another version than unless and '
     'at most largest bytes; else its size. now comes with expires_at. What is ordinary is null: it costs nothing to send.';
+
+-- A lone read, which somebody waits for by itself, is spared the query for many: setting that up is most of it.
+create or replace function holdfast.get_entry(name text, path bytea, unless bigint, wanted boolean, largest integer)
+returns table (o smallint, status smallint, version bigint, expires_at timestamptz, idle_us bigint, content_type text,
+               metadata bytea, size integer, value bytea, kind text, now timestamptz)
+language sql stable
+as $$
+    select 1::smallint,
+           case when b.id is null then 2 when b.kind <> 'bucket' then 3 when e.version is null then 1 end::smallint,
+           e.version, e.expires_at, e.idle_us, e.content_type, e.metadata,
+           case when not (wanted and e.version is distinct from unless and octet_length(e.value) <= largest)
+                then octet_length(e.value) end,
+           case when wanted and e.version is distinct from unless and octet_length(e.value) <= largest then e.value end,
+           case when b.kind <> 'bucket' then b.kind
+                else nullif(holdfast.declared_type(b.type, b.encrypted, b.sealing, b.max_value_bytes), 'any') end,
+           case when e.expires_at is not null then r.now end
+    from (select holdfast.now() as now) r
+    left join holdfast.buckets b on b.name = get_entry.name
+    left join holdfast.entries e on e.bucket_id = b.id and e.path = get_entry.path and b.kind = 'bucket'
+        and (e.expires_at is null or e.expires_at > r.now)
+        and (b.cleared_to is null or e.version > b.cleared_to
+             or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
+$$;
+comment on function holdfast.get_entry(text, bytea, bigint, boolean, integer) is
+    'What get_entries() gives for one operation whose ordinal is 1.';
 
 create or replace function holdfast.put_entries(
     names text[], which smallint[], ordinals smallint[], paths bytea[], vals bytea[], content_types text[],
@@ -83,6 +112,8 @@ declare
     severed bigint;
     base bigint;
     t0 timestamptz;
+    written integer := 0;
+    places integer[];
 begin
     locked := holdfast.lock_names(names);
     told := holdfast.announce(names, which, paths, 'e');
@@ -104,26 +135,36 @@ begin
         perform holdfast.save_images(array(select ids[w] from unnest(which) with ordinality q(w, i) order by i), paths, base + 1);
     end if;
 
-    -- A lone plain write, which somebody waits for by itself, is spared the query for many: it is twice as long in setting
-    -- up as in writing.
-    if cardinality(paths) = 1 and conditions[1] = 0 and ttls[1] is null and untils[1] is null and kinds[1] = 'bucket'
-        and bucket_ttls[1] is null and bucket_idles[1] is null and cleared[1] is null
-        and octet_length(vals[1]) <= mosts[1]
-        and (types[1] = checked[1] or (types[1] in ('any', 'bytes') and left(checked[1], 4) <> 'seal')) then
-        o := ordinals[1]; version := base + o; most := mosts[1];
+    -- Plain writes first, whose outcome no query must find out beforehand: most are.
+    if 0 = any (conditions) and array_position(ttls, null) is not null and array_position(bucket_ttls, null) is not null then
+        return query
         insert into holdfast.entries as e (bucket_id, path, version, content_type, metadata, value)
-        values (ids[1], paths[1], version, content_types[1], metadatas[1], vals[1])
+        select ids[w], paths[i], base + ordinals[i], content_types[i], metadatas[i], vals[i]
+        from generate_series(1, cardinality(paths)) i
+        cross join lateral (select which[i] as w offset 0) x
+        where conditions[i] = 0 and ttls[i] is null and untils[i] is null and kinds[w] = 'bucket'
+          and bucket_ttls[w] is null and bucket_idles[w] is null and cleared[w] is null
+          and octet_length(vals[i]) <= mosts[w]
+          and (types[w] = checked[i] or (types[w] in ('any', 'bytes') and left(checked[i], 4) <> 'seal'))
         on conflict (bucket_id, path) do update
         set version = excluded.version, content_type = excluded.content_type, metadata = excluded.metadata,
             value = excluded.value
         where e.expires_at is null
-        -- As the statement began: whether it replaced one. An expired one may be freed meanwhile, and was none already.
-        returning (select count(*) from holdfast.entries w
-                   where w.bucket_id = e.bucket_id and w.path = e.path and w.expires_at is null) into status;
-        if found then
-            return next;
+        -- A row that was there is locked before it is replaced, which its new version shows; a new row has no such mark.
+        returning (e.version - base)::smallint, (e.xmax <> 0)::integer::smallint, e.version, null::timestamptz,
+                  mosts[which[array_position(ordinals, (e.version - base)::smallint)]], null::text;
+        get diagnostics written = row_count;
+        if written = cardinality(paths) then
             return;
         end if;
+    end if;
+    if written > 0 then
+        places := array(
+            select i from generate_series(1, cardinality(paths)) i
+            where not exists (select from holdfast.entries e
+                              where e.bucket_id = ids[which[i]] and e.path = paths[i] and e.version = base + ordinals[i]));
+    else
+        places := array(select generate_series(1, cardinality(paths)));
     end if;
     -- The arrays are addressed by place: plpgsql keeps them taken apart, and one row source is far cheaper to set up
     -- than one for each array.
@@ -143,7 +184,7 @@ begin
                    when l.live then e.idle_us
                    else bucket_idles[w]
                end as idle
-        from generate_series(1, cardinality(paths)) i
+        from unnest(places) i
         cross join lateral (select which[i] as w) x
         left join holdfast.entries e on e.bucket_id = ids[x.w] and e.path = paths[i]
         cross join lateral (
@@ -189,6 +230,68 @@ comment on function holdfast.put_entries(text[], smallint[], smallint[], bytea[]
     'the type the caller checked the value for. declares: whether a missing bucket is made. status 0: new, 1: replaced, '
     '2: a condition failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind (type), '
     '5: to be checked for another type (type), 6: larger than most, 7: expires in the past.';
+
+-- A lone write, which somebody waits for by itself, is spared the arrays and the query for many where it is plain: an
+-- entry that does not expire, written whatever is there, or only if it is there or not.
+create or replace function holdfast.put_entry(
+    name text, path bytea, val bytea, content_type text, metadata bytea, checked text, conditions smallint,
+    if_versions text, unless_versions text, ttl bigint, until timestamptz, declares boolean
+) returns table (o smallint, status smallint, version bigint, expires_at timestamptz, most integer, type text)
+language plpgsql volatile
+as $$
+#variable_conflict use_column
+declare
+    done boolean;
+    bucket integer;
+    lifted boolean;
+begin
+    done := holdfast.lock_names(array[name]);
+    done := holdfast.announce(array[name], array[1::smallint], array[path], 'e');
+    select b.id, b.max_value_bytes, exists (select from holdfast.lifted l where l.mark = l.xmin) into bucket, most, lifted
+    from holdfast.buckets b
+    where b.name = put_entry.name and b.kind = 'bucket' and b.ttl_us is null and b.idle_us is null
+      and b.cleared_to is null and not b.encrypted and octet_length(val) <= b.max_value_bytes
+      and (b.type = checked or (b.type in ('any', 'bytes') and left(checked, 4) <> 'seal'))
+      and ttl is null and until is null
+      and not exists (select from holdfast.forks f where f.severed and not f.closed);
+    if lifted then
+        o := 1;
+        version := nextval('holdfast.revision') - 255;
+        if conditions = 0 then
+            insert into holdfast.entries as e (bucket_id, path, version, content_type, metadata, value)
+            values (bucket, path, version, content_type, metadata, val)
+            on conflict (bucket_id, path) do update
+            set version = excluded.version, content_type = excluded.content_type, metadata = excluded.metadata,
+                value = excluded.value
+            where e.expires_at is null
+            returning (e.xmax <> 0)::integer into status; -- as in put_entries()
+        elsif conditions = 2 then
+            insert into holdfast.entries as e (bucket_id, path, version, content_type, metadata, value)
+            values (bucket, path, version, content_type, metadata, val)
+            on conflict do nothing
+            returning 0 into status;
+        else
+            update holdfast.entries e
+            set version = put_entry.version, content_type = put_entry.content_type, metadata = put_entry.metadata,
+                value = put_entry.val
+            where e.bucket_id = bucket and e.path = put_entry.path and e.expires_at is null
+              and holdfast.condition_holds(conditions, true, e.version, if_versions, unless_versions)
+            returning 1 into status;
+        end if;
+        if status is not null then
+            return next;
+            return;
+        end if;
+    end if;
+    return query
+    select * from holdfast.put_entries(
+        array[name], array[1::smallint], array[1::smallint], array[path], array[val], array[content_type],
+        array[metadata], array[checked], array[conditions], array[if_versions], array[unless_versions], array[ttl],
+        array[until], array[declares]);
+end
+$$;
+comment on function holdfast.put_entry(text, bytea, bytea, text, bytea, text, smallint, text, text, bigint, timestamptz,
+    boolean) is 'What put_entries() does and gives for one operation whose ordinal is 1.';
 
 create or replace function holdfast.slot_of(expires_at timestamptz) returns integer
 language sql stable

@@ -5,13 +5,16 @@
 
 create or replace function holdfast.live_fences(fence_names text[], fence_paths bytea[], fence_tokens bigint[])
 returns integer[]
-language sql stable
+language plpgsql stable
 as $$
-    select coalesce(array_agg(f.i::integer order by f.i), '{}')
-    from unnest(fence_names, fence_paths, fence_tokens) with ordinality f(name, path, token, i)
-    join holdfast.buckets b on b.name = f.name
-    join holdfast.leases l on l.bucket_id = b.id and l.path = f.path and l.token = f.token
-        and l.expires_at > holdfast.now()
+begin
+    return (
+        select coalesce(array_agg(f.i::integer order by f.i), '{}')
+        from unnest(fence_names, fence_paths, fence_tokens) with ordinality f(name, path, token, i)
+        join holdfast.buckets b on b.name = f.name
+        join holdfast.leases l on l.bucket_id = b.id and l.path = f.path and l.token = f.token
+            and l.expires_at > holdfast.now());
+end
 $$;
 comment on function holdfast.live_fences(text[], bytea[], bigint[]) is
     'The places, from 1, of those fences whose lease is live and has the token.';

@@ -4,8 +4,12 @@
 -- then those of the names (lock_names()). Who writes never waits for the first: a fork that is being closed is busy.
 
 create or replace function holdfast.severed_to() returns bigint
-language sql stable
-as $$ select max(f.revision) from holdfast.forks f where f.severed and not f.closed $$;
+language plpgsql stable
+as $$
+begin
+    return (select max(f.revision) from holdfast.forks f where f.severed and not f.closed);
+end
+$$;
 comment on function holdfast.severed_to() is
     'The revision of the last open severed fork, null when there is none: nobody needs images of what is above.';
 
@@ -56,10 +60,13 @@ comment on function holdfast.bucket_seen(boolean, bigint, text) is
 
 create or replace function holdfast.is_cleared_by(bucket_id integer, path bytea, version bigint, revision bigint)
 returns boolean
-language sql stable cost 1
+language plpgsql stable cost 1
 as $$
-    select exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3 and c.revision <= $4
-                   and c.low <= $2 and (c.high is null or $2 < c.high))
+#variable_conflict use_column
+begin
+    return exists (select from holdfast.clears c where c.bucket_id = $1 and c.revision >= $3 and c.revision <= $4
+                   and c.low <= $2 and (c.high is null or $2 < c.high));
+end
 $$;
 comment on function holdfast.is_cleared_by(integer, bytea, bigint, bigint) is
     'Whether a clear up to the revision covers this version of the path.';

@@ -45,13 +45,16 @@ comment on function holdfast.are_replies_kept(text[], smallint[], smallint[], te
 create or replace function holdfast.keep_reply(
     scope text, key text, fingerprint bytea, status smallint, headers bytea, body bytea
 ) returns void
-language sql volatile
+language plpgsql volatile
 as $$
+#variable_conflict use_column
+begin
     insert into holdfast.idempotency as i (scope, key, fingerprint, status, headers, body, created_at)
     values ($1, $2, $3, $4, $5, $6, holdfast.now())
     on conflict (scope, key) do update -- of one that is too old to be given again
     set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers, body = excluded.body,
-        created_at = excluded.created_at
+        created_at = excluded.created_at;
+end
 $$;
 comment on function holdfast.keep_reply(text, text, bytea, smallint, bytea, bytea) is
     'Keeps a reply under the key. The caller''s transaction took the key with recall_reply() and did what the reply tells.';

@@ -1,8 +1,10 @@
 -- Images: what is about to change is saved once for the severed forks that see it.
 
 create or replace function holdfast.save_images(ids integer[], paths bytea[], change bigint) returns void
-language sql volatile
+language plpgsql volatile
 as $$
+#variable_conflict use_column
+begin
     insert into holdfast.images (bucket_id, path, low, high, expires_at, idle_us, content_type, metadata, value)
     select e.bucket_id, e.path, e.version, x.high, e.expires_at, e.idle_us, e.content_type, e.metadata, e.value
     from (select distinct p.id, p.path from unnest(ids, paths) p(id, path)) q
@@ -22,7 +24,8 @@ as $$
           and not exists (select from holdfast.images i
                           where i.bucket_id = e.bucket_id and i.path = e.path
                             and i.low <= f.revision and i.high > f.revision))
-    on conflict (bucket_id, path, high) do nothing
+    on conflict (bucket_id, path, high) do nothing;
+end
 $$;
 comment on function holdfast.save_images(integer[], bytea[], bigint) is
     'To be called, when severed_to() is not null, by whoever is about to change, remove or free rows of entries: saves those '

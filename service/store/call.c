@@ -46,6 +46,12 @@ static struct key_slot *key_find(struct key_set *keys, const struct operation *o
     }
 }
 
+void lane_forget(struct lane *lane)
+{
+    lane->many.name[0] = 0;
+    lane->lone.name[0] = 0;
+}
+
 static void lane_remove(struct lane *lane, struct operation **link)
 {
     struct operation *operation = *link;
@@ -372,6 +378,12 @@ static void encode_grouped(struct parameters *parameters, struct buffer *out, co
     }
 }
 
+// Whether it is sent as the statement's form for a single operation, whose ordinal is 1.
+static bool call_is_lone(const struct call *call)
+{
+    return call->lane->statement->lone && call->ordinals == 1;
+}
+
 static void encode_alone(struct parameters *parameters, struct buffer *out, const struct call *call)
 {
     const struct statement *statement = call->lane->statement;
@@ -381,6 +393,28 @@ static void encode_alone(struct parameters *parameters, struct buffer *out, cons
         parameter_begin(parameters, out, element_oid[type], !value->given);
         if (value->given)
             encode_scalar(out, type, value);
+    }
+}
+
+static void encode_lone(struct parameters *parameters, struct buffer *out, const struct call *call)
+{
+    parameter_begin(parameters, out, element_oid[COLUMN_TEXT], false);
+    buffer_add_bytes(out, call->operations[0]->bucket);
+    encode_alone(parameters, out, call);
+}
+
+static void encode_columns(struct parameters *parameters, struct buffer *out, const struct call *call)
+{
+    switch (call->lane->statement->form) {
+    case STATEMENT_SHARED:
+        encode_shared(parameters, out, call);
+        break;
+    case STATEMENT_GROUPED:
+        encode_grouped(parameters, out, call);
+        break;
+    case STATEMENT_ALONE:
+        encode_alone(parameters, out, call);
+        break;
     }
 }
 
@@ -397,17 +431,10 @@ static void encode(struct message *message, const struct call *call, struct buff
     struct parameters *parameters = &message->parameters;
     *parameters = (struct parameters){0};
     buffer_clear(scratch);
-    switch (call->lane->statement->form) {
-    case STATEMENT_SHARED:
-        encode_shared(parameters, scratch, call);
-        break;
-    case STATEMENT_GROUPED:
-        encode_grouped(parameters, scratch, call);
-        break;
-    case STATEMENT_ALONE:
-        encode_alone(parameters, scratch, call);
-        break;
-    }
+    if (call_is_lone(call))
+        encode_lone(parameters, scratch, call);
+    else
+        encode_columns(parameters, scratch, call);
     parameters->start[parameters->count] = scratch->size;
     for (int i = 0; i < parameters->count; i++) {
         size_t start = parameters->start[i];
@@ -418,18 +445,26 @@ static void encode(struct message *message, const struct call *call, struct buff
     }
 }
 
+static const char *sql_of(const struct call *call)
+{
+    const struct statement *statement = call->lane->statement;
+    return call_is_lone(call) ? statement->lone : statement->sql;
+}
+
 bool call_send(struct call *call, PGconn *connection, struct buffer *scratch)
 {
     struct lane *lane = call->lane;
+    struct prepared *prepared = call_is_lone(call) ? &lane->lone : &lane->many;
     struct message message;
     encode(&message, call, scratch);
     int count = message.parameters.count;
-    if (!lane->prepared[0]) {
-        snprintf(lane->prepared, sizeof lane->prepared, "%s_%u", lane->statement->name, lane->generation++);
-        if (!PQsendPrepare(connection, lane->prepared, lane->statement->sql, count, message.parameters.types))
+    if (!prepared->name[0]) {
+        snprintf(prepared->name, sizeof prepared->name, "%s%s_%u", lane->statement->name,
+                 call_is_lone(call) ? "_lone" : "", prepared->generation++);
+        if (!PQsendPrepare(connection, prepared->name, sql_of(call), count, message.parameters.types))
             return false;
     }
-    return PQsendQueryPrepared(connection, lane->prepared, count, message.values, message.lengths,
+    return PQsendQueryPrepared(connection, prepared->name, count, message.values, message.lengths,
                                message.formats, 1) &&
            PQpipelineSync(connection);
 }
@@ -438,8 +473,8 @@ bool call_send_unprepared(struct call *call, PGconn *connection, struct buffer *
 {
     struct message message;
     encode(&message, call, scratch);
-    return PQsendQueryParams(connection, call->lane->statement->sql, message.parameters.count,
-                             message.parameters.types, message.values, message.lengths, message.formats, 1) &&
+    return PQsendQueryParams(connection, sql_of(call), message.parameters.count, message.parameters.types,
+                             message.values, message.lengths, message.formats, 1) &&
            PQpipelineSync(connection);
 }
 

@@ -13,14 +13,23 @@ enum {
     CALL_ATTEMPTS = 5,
 };
 
+// A statement that the session knows.
+struct prepared {
+    char name[72];       // empty before the first use
+    unsigned generation; // of the name: one that failed is never used again
+};
+
 // The operations that wait for one statement on one connection, in order of arrival.
 struct lane {
     const struct statement *statement;
     struct operation *head;
     struct operation **tail; // where the next one is linked
-    char prepared[72];       // the prepared statement's name; empty before the first use
-    unsigned generation;     // of that name: one that failed is never used again
+    struct prepared many;
+    struct prepared lone;
 };
+
+// Lets the lane's statements be prepared anew.
+void lane_forget(struct lane *lane);
 
 struct call {
     struct call *next;

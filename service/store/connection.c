@@ -128,7 +128,7 @@ static void close_socket(struct connection *connection)
     connection->pg = NULL;
     connection->losses++;
     for (int i = 0; i < connection->lane_count; i++)
-        connection->lanes[i].prepared[0] = 0;
+        lane_forget(&connection->lanes[i]);
 }
 
 static void back_off(struct connection *connection)
@@ -345,7 +345,7 @@ static void call_again(struct connection *connection, struct call *call, bool al
 static void refused_alone(struct connection *connection, struct call *call)
 {
     if (call_is_unprepared(call) || call_is_redefined(call) || call_failed_in_class(call, "42"))
-        call->lane->prepared[0] = 0;
+        lane_forget(call->lane);
     if (call_failed_with(call, "HF001")) { // the tables were restored under us
         if (connection->state == CONNECTION_READY && !send_setup(connection))
             connection_lost(connection, "database_lost");
@@ -376,7 +376,7 @@ static void refused_in_transaction(struct connection *connection, struct call *c
     bool restored = call_failed_with(call, "HF001"); // a new session lifts the revision
     bool again = restored || call_is_unprepared(call) || call_failed_in_class(call, "40");
     bool replaced = call_is_redefined(call);
-    call->lane->prepared[0] = 0;
+    lane_forget(call->lane);
     if (!connection->failed) // what follows in a failed transaction fails of itself
         connection->worth_again = again || replaced;
     connection->failed = true;

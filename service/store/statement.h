@@ -59,6 +59,8 @@ enum key_rule {
 struct statement {
     const char *name; // for logs and for PostgreSQL's prepared statement
     const char *sql;
+    const char *lone; // STATEMENT_SHARED: the SQL for a call of one operation, which takes the bucket's name
+                      // and each column as it is, and answers as `sql` does for the ordinal 1; NULL for none
     enum statement_form form;
     enum store_role role;
     bool writes;     // not repeated blindly after it was sent
