@@ -152,7 +152,7 @@ begin
         where e.expires_at is null
         -- A row that was there is locked before it is replaced, which its new version shows; a new row has no such mark.
         returning (e.version - base)::smallint, (e.xmax <> 0)::integer::smallint, e.version, null::timestamptz,
-                  mosts[which[array_position(ordinals, (e.version - base)::smallint)]], null::text;
+                  null::integer, null::text;
         get diagnostics written = row_count;
         if written = cardinality(paths) then
             return;
@@ -220,7 +220,7 @@ begin
     )
     select ordinals[c.i], c.status,
            case when c.status <= 1 then base + ordinals[c.i] when c.live then c.old_version end,
-           c.expires_at, mosts[c.w], case c.status when 4 then kinds[c.w] when 5 then types[c.w] end
+           c.expires_at, case c.status when 6 then mosts[c.w] end, case c.status when 4 then kinds[c.w] when 5 then types[c.w] end
     from c;
 end
 $$;
@@ -229,7 +229,7 @@ comment on function holdfast.put_entries(text[], smallint[], smallint[], bytea[]
     'Writes entries; a path occurs once a call. ttls: microseconds, -1 for never, null for what the bucket says. checked: '
     'the type the caller checked the value for. declares: whether a missing bucket is made. status 0: new, 1: replaced, '
     '2: a condition failed (version is the live one or null), 3: the bucket is not declared, 4: of another kind (type), '
-    '5: to be checked for another type (type), 6: larger than most, 7: expires in the past.';
+    '5: to be checked for another type (type), 6: larger than most bytes, 7: expires in the past.';
 
 -- A lone write, which somebody waits for by itself, is spared the arrays and the query for many where it is plain: an
 -- entry that does not expire, written whatever is there, or only if it is there or not.
@@ -247,7 +247,7 @@ declare
 begin
     done := holdfast.lock_names(array[name]);
     done := holdfast.announce(array[name], array[1::smallint], array[path], 'e');
-    select b.id, b.max_value_bytes, exists (select from holdfast.lifted l where l.mark = l.xmin) into bucket, most, lifted
+    select b.id, exists (select from holdfast.lifted l where l.mark = l.xmin) into bucket, lifted
     from holdfast.buckets b
     where b.name = put_entry.name and b.kind = 'bucket' and b.ttl_us is null and b.idle_us is null
       and b.cleared_to is null and not b.encrypted and octet_length(val) <= b.max_value_bytes
