@@ -2,5 +2,5 @@
 row_get() {
     need service pgbench || return
     pair 'GET, 64 connections / pgbench prepared SELECT, its best' '>= 1.15' \
-        'holdfast_get rate 64' -- 'pgbench_select rate 8' 'pgbench_select rate 16' 'pgbench_select rate 32'
+        'holdfast_get rate 64' -- 'pgbench_select rate 2' 'pgbench_select rate 4' 'pgbench_select rate 16'
 }
