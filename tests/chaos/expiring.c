@@ -14,7 +14,7 @@
 
 enum {
     CLIENTS = 3,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     SHORTEST_MS = 200,
     MORE_MS = 600,
     BETWEEN_MS = 25, // two reads

@@ -17,7 +17,7 @@ enum {
     ENTRIES = 5,
     READERS = 2,
     LOOKS = 12, // at one fork
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     BETWEEN_MS = 25, // two looks
     WRITES_MS = 5,
 };

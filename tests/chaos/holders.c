@@ -15,22 +15,24 @@
 #include <string.h>
 
 enum {
-    HOLDERS = 4,
+    LEASES = 3,
+    HOLDERS = LEASES * 3,
     TTL_MS = 400,
     TTL_US = TTL_MS * 1000,
     ROUNDING_US = 2000,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     WORK_MS = 20,
     LATE_PERCENT = 5,
     RENEW_PERCENT = 30,
     MOST_GRANTS = 200 * 1000,
 };
 
-#define LEASE  "/v1/buckets/chaos-locks/leases/k"
-#define NUMBER "/v1/buckets/chaos-fenced/entries/number"
+#define LEASE  "/v1/buckets/chaos-locks/leases/%u"
+#define NUMBER "/v1/buckets/chaos-fenced/entries/%u"
 
 // In the database's time, which is this machine's.
 struct grant {
+    unsigned lease;
     int64_t token;
     int64_t from;
     int64_t until; // it was certainly live so long
@@ -39,6 +41,7 @@ struct grant {
 struct holder {
     pthread_t thread;
     unsigned number;
+    unsigned lease;
     struct caller caller;
     size_t written, doubtful, late, renewed;
     char complaint[400]; // the first broken promise, empty while there is none
@@ -86,12 +89,13 @@ static bool is_over(struct holder *holder, const struct grant *grant, const char
 
 static struct grant *acquire(struct holder *holder, char token[ENTRY_VERSION_ROOM])
 {
-    char body[80];
+    char body[80], target[80];
     struct entry_reply reply;
+    snprintf(target, sizeof target, LEASE, holder->lease);
     snprintf(body, sizeof body, "{\"holder\":\"%u\",\"ttl\":\"%dms\"}", holder->number, TTL_MS);
     caller_ask(&holder->caller,
                &(struct entry_request){.method = "POST",
-                                       .target = LEASE,
+                                       .target = target,
                                        .body = bytes_of(body),
                                        .content_type = "application/json",
                                        .headers = "Prefer: wait=2\r\n"},
@@ -105,21 +109,22 @@ static struct grant *acquire(struct holder *holder, char token[ENTRY_VERSION_ROO
     }
     size_t place = atomic_fetch_add(&all.count, 1);
     ck_assert_uint_lt(place, MOST_GRANTS);
-    all.grants[place] =
-        (struct grant){.token = strtoll(token, NULL, 10), .from = until - TTL_US, .until = until};
+    all.grants[place] = (struct grant){
+        .lease = holder->lease, .token = strtoll(token, NULL, 10), .from = until - TTL_US, .until = until};
     return &all.grants[place];
 }
 
 static void renew(struct holder *holder, struct grant *grant, const char *token)
 {
-    char body[160];
+    char body[160], target[80];
     struct entry_reply reply;
+    snprintf(target, sizeof target, LEASE, holder->lease);
     snprintf(body, sizeof body, "{\"holder\":\"%u\",\"token\":\"%s\",\"ttl\":\"%dms\"}", holder->number,
              token, TTL_MS);
     caller_ask(
         &holder->caller,
         &(struct entry_request){
-            .method = "PUT", .target = LEASE, .body = bytes_of(body), .content_type = "application/json"},
+            .method = "PUT", .target = target, .body = bytes_of(body), .content_type = "application/json"},
         &reply);
     if (entry_reply_is_fault(&reply))
         return;
@@ -137,7 +142,7 @@ static void release(struct holder *holder, struct grant *grant, const char *toke
 {
     char target[160];
     struct entry_reply reply;
-    snprintf(target, sizeof target, LEASE "?holder=%u&token=%s", holder->number, token);
+    snprintf(target, sizeof target, LEASE "?holder=%u&token=%s", holder->lease, holder->number, token);
     int64_t now = clock_real_us();
     if (now < grant->until)
         grant->until = now;
@@ -149,10 +154,12 @@ static void release(struct holder *holder, struct grant *grant, const char *toke
 // --- the number -------------------------------------------------------------------------------------------
 
 // -1 when it could not be read.
-static long long read_number(struct caller *caller)
+static long long read_number(struct caller *caller, unsigned lease)
 {
+    char target[80];
     struct entry_reply reply;
-    caller_ask(caller, &(struct entry_request){.method = "GET", .target = NUMBER}, &reply);
+    snprintf(target, sizeof target, NUMBER, lease);
+    caller_ask(caller, &(struct entry_request){.method = "GET", .target = target}, &reply);
     if (entry_reply_is_fault(&reply) || reply.status != 200)
         return -1;
     char text[40];
@@ -166,7 +173,8 @@ static void write_number(struct holder *holder, const struct grant *grant, const
     char body[40], target[200];
     struct entry_reply reply;
     snprintf(body, sizeof body, "%lld", number);
-    snprintf(target, sizeof target, NUMBER "?fence_bucket=chaos-locks&fence_key=k&fence_token=%s", token);
+    snprintf(target, sizeof target, NUMBER "?fence_bucket=chaos-locks&fence_key=%u&fence_token=%s",
+             holder->lease, holder->lease, token);
     // The precondition always holds: only the fence keeps a late writer out.
     caller_ask(&holder->caller,
                &(struct entry_request){
@@ -187,7 +195,7 @@ static void write_number(struct holder *holder, const struct grant *grant, const
 static void hold(struct holder *holder, struct grant *grant, const char *token)
 {
     struct random *random = &holder->caller.random;
-    long long number = read_number(&holder->caller);
+    long long number = read_number(&holder->caller, holder->lease);
     if (random_chance(random, RENEW_PERCENT))
         renew(holder, grant, token);
     bool late = random_chance(random, LATE_PERCENT);
@@ -213,18 +221,28 @@ static void *run_holder(void *argument)
 
 // --- all --------------------------------------------------------------------------------------------------
 
+static void begin_numbers(void)
+{
+    for (unsigned i = 0; i < LEASES; i++) {
+        char target[80];
+        struct entry_reply reply;
+        snprintf(target, sizeof target, NUMBER, i);
+        caller_ask(&all.caller,
+                   &(struct entry_request){.method = "PUT", .target = target, .body = bytes_of("0")}, &reply);
+        ck_assert_int_eq(reply.status, 201);
+    }
+}
+
 void holders_start(uint64_t seed, size_t replicas)
 {
-    struct entry_reply reply;
     all.grants = calloc(MOST_GRANTS, sizeof *all.grants);
     ck_assert_ptr_nonnull(all.grants);
     caller_start(&all.caller, seed, 8100, replicas);
-    caller_ask(&all.caller, &(struct entry_request){.method = "PUT", .target = NUMBER, .body = bytes_of("0")},
-               &reply);
-    ck_assert_int_eq(reply.status, 201);
+    begin_numbers();
     for (unsigned i = 0; i < HOLDERS; i++) {
         struct holder *holder = &all.holders[i];
         holder->number = i;
+        holder->lease = i % LEASES;
         caller_start(&holder->caller, seed, 8000 + i, replicas);
         ck_assert_int_eq(pthread_create(&holder->thread, NULL, run_holder, holder), 0);
     }
@@ -238,6 +256,8 @@ bool holders_are_broken(void)
 static int by_token(const void *a, const void *b)
 {
     const struct grant *left = a, *right = b;
+    if (left->lease != right->lease)
+        return left->lease < right->lease ? -1 : 1;
     return (left->token > right->token) - (left->token < right->token);
 }
 
@@ -246,6 +266,8 @@ static void compare_grants(size_t count)
     qsort(all.grants, count, sizeof *all.grants, by_token);
     for (size_t i = 1; i < count; i++) {
         const struct grant *before = &all.grants[i - 1], *after = &all.grants[i];
+        if (before->lease != after->lease)
+            continue;
         ck_assert_msg(before->token < after->token, "two grants have the token %lld",
                       (long long)after->token);
         ck_assert_msg(before->until <= after->from + ROUNDING_US,
@@ -253,6 +275,19 @@ static void compare_grants(size_t count)
                       (long long)before->token, (long long)before->until, (long long)after->token,
                       (long long)after->from);
     }
+}
+
+// Holders' own counts of their fenced writes against the number that they made.
+static void compare_number(unsigned lease)
+{
+    long long written = 0, doubtful = 0, number = read_number(&all.caller, lease);
+    for (int i = 0; i < HOLDERS; i++) {
+        written += all.holders[i].lease == lease ? (long long)all.holders[i].written : 0;
+        doubtful += all.holders[i].lease == lease ? (long long)all.holders[i].doubtful : 0;
+    }
+    ck_assert_msg(number >= written && number <= written + doubtful,
+                  "%lld fenced writes were acknowledged, %lld are in doubt, and the number is %lld", written,
+                  doubtful, number);
 }
 
 void holders_finish(void)
@@ -269,20 +304,18 @@ void holders_finish(void)
         renewed += holder->renewed;
     }
     size_t count = atomic_load(&all.count);
-    long long number = read_number(&all.caller);
-    caller_end(&all.caller);
-    printf("a lease: granted %zu times, renewed %zu times; %zu writes with its fence, %zu in doubt, %zu too "
-           "late\n",
-           count, renewed, written, doubtful, late);
+    printf(
+        "leases: granted %zu times, renewed %zu times; %zu writes with a fence, %zu in doubt, %zu too late\n",
+        count, renewed, written, doubtful, late);
     fflush(stdout);
     for (int i = 0; i < HOLDERS; i++)
         ck_assert_msg(!all.holders[i].complaint[0], "%s", all.holders[i].complaint);
-    ck_assert_msg(number >= (long long)written && number <= (long long)(written + doubtful),
-                  "%zu fenced writes were acknowledged, %zu are in doubt, and the number is %lld", written,
-                  doubtful, number);
+    for (unsigned i = 0; i < LEASES; i++)
+        compare_number(i);
     compare_grants(count);
     totals_add(TOTAL_GRANTS, count);
     totals_add(TOTAL_FENCED, written);
     ck_assert_uint_gt(written, 0);
+    caller_end(&all.caller);
     free(all.grants);
 }

@@ -15,7 +15,7 @@
 enum {
     CLIENTS = 6,
     MOST_KEYS = 200 * 1000, // of one client
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     AGAIN_PERCENT = 20, // of the answered requests, sent once more
     LAST_MS = 30 * 1000,
 };

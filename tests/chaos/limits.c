@@ -16,9 +16,9 @@ enum {
     CLIENTS = 6,
     QUOTAS = 40, // keys, used one after the other
     LIMIT = 100, // of each
-    PAUSE_MS = 10,
-    RATE = 50, // a second
-    BURST = 10,
+    PAUSE_MS = 20,
+    RATE = 5, // a second; few enough that a slow machine asks for more
+    BURST = 5,
     RATE_KEY_MS = 1500, // how long one is used, so that there are many bursts
     RATE_KEYS = 4096,
 };
@@ -153,7 +153,7 @@ void limits_start(uint64_t seed, size_t replicas)
     declare(&limits.clients[0], "/v1/quotas/chaos-quota",
             "{\"windows\":{\"a\":\"100/30d\",\"b\":\"150/300d\"}}");
     declare(&limits.clients[0], "/v1/counters/chaos-counter", "{}");
-    declare(&limits.clients[0], "/v1/rate-limits/chaos-rate", "{\"rate\":\"50/s\",\"burst\":10}");
+    declare(&limits.clients[0], "/v1/rate-limits/chaos-rate", "{\"rate\":\"5/s\",\"burst\":5}");
     limits.began = clock_ms();
     for (unsigned i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(pthread_create(&limits.clients[i].thread, NULL, run_client, &limits.clients[i]), 0);

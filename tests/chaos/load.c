@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 // A client that was turned away waits this long, as any sane client does.
-enum { PAUSE_MS = 10 };
+enum { PAUSE_MS = 20 };
 
 struct client {
     pthread_t thread;

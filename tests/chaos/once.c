@@ -16,7 +16,7 @@ enum {
     CALLERS = 8,
     MOST_KEYS = 100 * 1000,
     ANSWER_ROOM = 32,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     RUN_MS = 300, // how long a runner may be silent
 };
 

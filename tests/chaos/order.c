@@ -18,7 +18,7 @@ enum {
     WRITERS = 4,
     WATCHERS = 2,
     KEYS = 12,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     BETWEEN_MS = 3, // two writes of a writer
     LOOK_MS = 15,   // two looks of a watcher
 };

@@ -26,7 +26,7 @@ enum {
     MEET_MS = 400,
     STOPPED_MOST = 3,
     KILLED_PERCENT = 40,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     // A client that was stopped was not answered meanwhile; no fault stops one for longer.
     LONGEST_STOP_MS = 5 * 1000,
     LAST_MS = 30 * 1000,

@@ -18,7 +18,7 @@ enum {
     ACCOUNTS = 8,
     OPENING = 1000,
     TOTAL = ACCOUNTS * OPENING,
-    PAUSE_MS = 10,
+    PAUSE_MS = 20,
     MOST_AMOUNT = 20,
 };
 

@@ -16,11 +16,13 @@
 enum {
     ENTRIES = 3,
     WAITERS = 4, // of each
-    PAUSE_MS = 10,
-    LATE_MS = 12 * 1000, // no fault lasts so long, and a wait that sleeps through a write takes longer
-    LAST_MS = 30 * 1000,
+    PAUSE_MS = 20,
+    LATE_MS = 30 * 1000, // a fault and what it takes to recover from it are shorter, WAIT is longer
+    LAST_MS = 45 * 1000,
     CALM_ROUNDS = 25, // of each writer, at the end
 };
+
+#define WAIT "Prefer: wait=60\r\n"
 
 struct waiter {
     pthread_t thread;
@@ -90,8 +92,7 @@ static void *run_waiter(void *argument)
         struct entry_reply reply;
         long long seen = atomic_load(&waiter->seen);
         long long before = atomic_load(&waits.writers[waiter->entry].acknowledged);
-        snprintf(headers, sizeof headers,
-                 seen ? "If-None-Match: \"%lld\"\r\nPrefer: wait=20\r\n" : "Prefer: wait=20\r\n", seen);
+        snprintf(headers, sizeof headers, seen ? "If-None-Match: \"%lld\"\r\n" WAIT : WAIT, seen);
         caller_ask_at(&waiter->caller, waiter->replica,
                       &(struct entry_request){.method = "GET", .target = target, .headers = headers}, &reply);
         if (entry_reply_is_fault(&reply)) {
