@@ -115,7 +115,7 @@ static size_t replicas_wanted(void)
 // Those that the load and the transfers use, in part; their values pass through other code.
 static void encrypt_a_part(uint64_t seed, size_t replicas)
 {
-    static const char *const buckets[] = {"chaos-0", "chaos-accounts", "chaos-frozen"};
+    static const char *const buckets[] = {"chaos-0", "chaos-accounts"};
     struct caller caller;
     caller_start(&caller, seed, 9900, replicas);
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
