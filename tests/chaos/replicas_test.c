@@ -4,6 +4,7 @@
 #include "chaos/expiring.h"
 #include "chaos/faults.h"
 #include "chaos/frozen.h"
+#include "chaos/histories.h"
 #include "chaos/holders.h"
 #include "chaos/keyed.h"
 #include "chaos/levels.h"
@@ -48,6 +49,7 @@ static const struct {
     {holders_start, holders_are_broken, holders_finish},
     {order_start, order_is_broken, order_finish},
     {expiring_start, expiring_is_broken, expiring_finish},
+    {histories_start, histories_are_broken, histories_finish},
 };
 
 enum { COMPANIES = sizeof companies / sizeof companies[0] };
