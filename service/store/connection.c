@@ -15,6 +15,8 @@
 
 enum {
     CALLS_IN_FLIGHT = 2, // one runs, one waits in the server, so that it never idles for a round trip
+    WORTH_A_COMMIT =
+        64, // operations for which a commit more is better than to join those that come meanwhile
     BACKOFF_FIRST = 100 * 1000,
     BACKOFF_LAST = 2 * 1000 * 1000,
     OPENING_LIMIT = 3 * 1000 * 1000,
@@ -723,7 +725,11 @@ static bool send_call(struct connection *connection, struct call *call)
 // follows goes to another session then, and the one that has the half is lost to whoever has it next.
 static bool may_send(const struct connection *connection)
 {
-    return connection->options->pooled ? !connection->first : connection->calls < CALLS_IN_FLIGHT;
+    if (connection->options->pooled)
+        return !connection->first;
+    if (connection->role == ROLE_WRITE && connection->calls)
+        return connection->calls < CALLS_IN_FLIGHT && connection->waiting >= WORTH_A_COMMIT;
+    return connection->calls < CALLS_IN_FLIGHT;
 }
 
 void connection_flush(struct connection *connection)
