@@ -1,4 +1,4 @@
-// The word in the control file, and the library, copied to where the server's user may read it.
+// The control file, and the library, copied to where the server's user may read it.
 #include "chaos/bad_disk.h"
 
 #include "support/failure.h"
@@ -18,7 +18,7 @@ enum { VARIABLES = 2 };
 struct bad_disk {
     char *folder;
     char *variables[VARIABLES + 1];
-    volatile int *word;
+    struct disk_control *control;
 };
 
 static void copy_library(const char *to)
@@ -31,16 +31,16 @@ static void copy_library(const char *to)
     free(bytes);
 }
 
-static volatile int *map_word(const char *path)
+static struct disk_control *map_control(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    int *word = MAP_FAILED;
-    if (fd >= 0 && fchmod(fd, 0666) == 0 && ftruncate(fd, sizeof *word) == 0)
-        word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (word == MAP_FAILED)
+    struct disk_control *control = MAP_FAILED;
+    if (fd >= 0 && fchmod(fd, 0666) == 0 && ftruncate(fd, sizeof *control) == 0)
+        control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (control == MAP_FAILED)
         support_fail("%s: %s", path, strerror(errno));
     close(fd);
-    return word;
+    return control;
 }
 
 struct bad_disk *bad_disk_new(void)
@@ -50,10 +50,10 @@ struct bad_disk *bad_disk_new(void)
         support_fail("no memory");
     disk->folder = scratch_folder("disk");
     char *library = scratch_printf("%s/disk.so", disk->folder);
-    char *control = scratch_printf("%s/word", disk->folder);
+    char *control = scratch_printf("%s/control", disk->folder);
     copy_library(library);
-    disk->word = map_word(control);
-    *disk->word = DISK_NOT_WATCHED;
+    disk->control = map_control(control);
+    atomic_store(&disk->control->disk, DISK_NOT_WATCHED);
     disk->variables[0] = scratch_printf("LD_PRELOAD=%s", library);
     disk->variables[1] = scratch_printf(DISK_CONTROL "=%s", control);
     free(library);
@@ -63,7 +63,7 @@ struct bad_disk *bad_disk_new(void)
 
 void bad_disk_free(struct bad_disk *disk)
 {
-    munmap((void *)(uintptr_t)disk->word, sizeof *disk->word);
+    munmap(disk->control, sizeof *disk->control);
     for (int i = 0; i < VARIABLES; i++)
         free(disk->variables[i]);
     free(disk->folder);
@@ -77,7 +77,11 @@ const char *const *bad_disk_environment(const struct bad_disk *disk)
 
 void bad_disk_turn(struct bad_disk *disk, enum disk to)
 {
-    if (*disk->word == DISK_NOT_WATCHED)
+    if (atomic_exchange(&disk->control->disk, (int)to) == DISK_NOT_WATCHED)
         support_fail("PostgreSQL was started without the library that spoils its disk");
-    *disk->word = (int)to;
+}
+
+unsigned long bad_disk_failures(const struct bad_disk *disk)
+{
+    return atomic_load(&disk->control->failed);
 }

@@ -15,3 +15,6 @@ const char *const *bad_disk_environment(const struct bad_disk *disk);
 
 // The test fails when the server does not have the disk.
 void bad_disk_turn(struct bad_disk *disk, enum disk to);
+
+// How many calls of the server have failed so far.
+unsigned long bad_disk_failures(const struct bad_disk *disk);

@@ -18,6 +18,7 @@
 enum {
     MOST_DOWN_MS = 700,
     MEET_MS = 300,
+    FULL_MS = 600, // a disk at least, so that what room its files have is used up
     LOSSES_MS = 1500, // of packets; a connection that waits to send again waits twice as long each time
     GOES_ON_MS = 10 * 1000,
 };
@@ -113,22 +114,25 @@ static void terminate_backends(struct scene *scene)
 }
 
 // It ends itself when its log cannot be written, and cannot recover before the disk is good again.
-static void spoil_disk(struct scene *scene, enum disk how)
+static void spoil_disk(struct scene *scene, enum disk how, int ms, enum total total)
 {
+    unsigned long before = bad_disk_failures(scene->disk);
     bad_disk_turn(scene->disk, how);
+    clock_pause(ms);
     pause_up_to(scene, MOST_DOWN_MS);
     bad_disk_turn(scene->disk, DISK_GOOD);
+    totals_add(total, bad_disk_failures(scene->disk) - before);
     postgres_revive(scene->postgres);
 }
 
 static void fill_disk(struct scene *scene)
 {
-    spoil_disk(scene, DISK_FULL);
+    spoil_disk(scene, DISK_FULL, FULL_MS, TOTAL_DISK_FULL);
 }
 
 static void fail_fsync(struct scene *scene)
 {
-    spoil_disk(scene, DISK_FSYNC_FAILS);
+    spoil_disk(scene, DISK_FSYNC_FAILS, 0, TOTAL_FSYNC_FAILED);
 }
 
 // --- clients ----------------------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ static const char *const names[TOTALS] = {
     [TOTAL_STOPPED] = "clients stopped",
     [TOTAL_KILLED] = "clients killed",
     [TOTAL_PACKETS] = "packets dropped",
+    [TOTAL_DISK_FULL] = "writes of PostgreSQL without room",
+    [TOTAL_FSYNC_FAILED] = "fsync of PostgreSQL failed",
     [TOTAL_LEVELS] = "levels of memory, descriptors and sessions compared",
 };
 

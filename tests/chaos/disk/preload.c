@@ -18,21 +18,21 @@
 #include <unistd.h>
 
 // Mapped, so that every process of the server sees a change at once and asks without a system call.
-static const volatile int *word;
+static struct disk_control *control;
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *control = getenv(DISK_CONTROL);
-    int fd = control ? open(control, O_RDWR | O_CLOEXEC) : -1;
+    const char *path = getenv(DISK_CONTROL);
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    int *mapped = mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct disk_control *mapped = mmap(NULL, sizeof *mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (mapped == MAP_FAILED)
         return;
-    if (*mapped == DISK_NOT_WATCHED)
-        *mapped = DISK_GOOD;
-    word = mapped;
+    int expected = DISK_NOT_WATCHED;
+    atomic_compare_exchange_strong(&mapped->disk, &expected, DISK_GOOD);
+    control = mapped;
     // A server that panics need not leave an image of its memory.
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
@@ -49,16 +49,16 @@ static bool is_data(int fd)
     return size > (ssize_t)wanted && memcmp(path, folder, wanted) == 0 && path[wanted] == '/';
 }
 
-static bool disk_is(enum disk disk, int fd)
+static bool disk_is(enum disk disk)
 {
-    return word && *word == (int)disk && is_data(fd);
+    return control && atomic_load_explicit(&control->disk, memory_order_relaxed) == (int)disk;
 }
 
 // Room that a file already has stays its own when the disk is full.
 static bool has_no_room(int fd, off_t end)
 {
     struct stat status;
-    return disk_is(DISK_FULL, fd) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+    return disk_is(DISK_FULL) && is_data(fd) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
            end > status.st_size;
 }
 
@@ -78,9 +78,10 @@ static off_t size_of(const struct iovec *parts, int count)
     return size;
 }
 
-static ssize_t no_space(void)
+static int fail_with(int reason)
 {
-    errno = ENOSPC;
+    atomic_fetch_add(&control->failed, 1);
+    errno = reason;
     return -1;
 }
 
@@ -89,37 +90,39 @@ static ssize_t no_space(void)
 ssize_t write(int fd, const void *data, size_t size)
 {
     // Nothing but a full disk is worth another look at where the file stands.
-    if (word && *word == DISK_FULL && has_no_room(fd, position_of(fd) + (off_t)size))
-        return no_space();
+    if (disk_is(DISK_FULL) && has_no_room(fd, position_of(fd) + (off_t)size))
+        return fail_with(ENOSPC);
     return syscall(SYS_write, fd, data, size);
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-    if (word && *word == DISK_FULL && has_no_room(fd, position_of(fd) + size_of(parts, count)))
-        return no_space();
+    if (disk_is(DISK_FULL) && has_no_room(fd, position_of(fd) + size_of(parts, count)))
+        return fail_with(ENOSPC);
     return syscall(SYS_writev, fd, parts, count);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
 {
     if (has_no_room(fd, offset + (off_t)size))
-        return no_space();
+        return fail_with(ENOSPC);
     return syscall(SYS_pwrite64, fd, data, size, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
     if (has_no_room(fd, offset + size_of(parts, count)))
-        return no_space();
+        return fail_with(ENOSPC);
     return syscall(SYS_pwritev, fd, parts, count, offset, 0L);
 }
 
 int posix_fallocate(int fd, off_t offset, off_t size)
 {
     int (*real)(int, off_t, off_t);
-    if (has_no_room(fd, offset + size))
+    if (has_no_room(fd, offset + size)) {
+        fail_with(ENOSPC);
         return ENOSPC;
+    }
     *(void **)&real = dlsym(RTLD_NEXT, "posix_fallocate");
     return real(fd, offset, size);
 }
@@ -133,10 +136,8 @@ int posix_fallocate64(int fd, off64_t offset, off64_t size) __attribute__((alias
 
 static int make_last(long call, int fd)
 {
-    if (disk_is(DISK_FSYNC_FAILS, fd)) {
-        errno = EIO;
-        return -1;
-    }
+    if (disk_is(DISK_FSYNC_FAILS) && is_data(fd))
+        return fail_with(EIO);
     return (int)syscall(call, fd);
 }
 
