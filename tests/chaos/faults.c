@@ -18,7 +18,7 @@
 enum {
     MOST_DOWN_MS = 700,
     MEET_MS = 300,
-    FULL_MS = 600, // a disk at least, so that what room its files have is used up
+    FULL_MS = 600,    // a disk at least, so that what room its files have is used up
     LOSSES_MS = 1500, // of packets; a connection that waits to send again waits twice as long each time
     GOES_ON_MS = 10 * 1000,
 };
