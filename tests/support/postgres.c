@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { START_MS = 60 * 1000 };
+enum { START_MS = 60 * 1000, LOG_SHOWN = 2000 };
 
 struct postgres {
     char *programs;
@@ -241,7 +241,8 @@ void postgres_start(struct postgres *postgres)
     free(program);
     if (!clock_wait(accepts, postgres, START_MS) || process_wait(pid, 0) != -1) {
         char *log = scratch_read(postgres->log, NULL);
-        support_fail("PostgreSQL does not start: %s", log);
+        size_t size = strlen(log), shown = size < LOG_SHOWN ? size : LOG_SHOWN;
+        support_fail("PostgreSQL does not start: %s", log + size - shown);
     }
 }
 
