@@ -38,8 +38,17 @@ static const char *find_database(struct session *session, const struct options *
     if (embedded_visit(options->data, session->visited, sizeof session->visited) &&
         PQping(session->visited) == PQPING_OK)
         return session->visited;
+    bool there = embedded_exists(options->data);
     session->embedded = embedded_start(options->data, error, error_size);
-    return session->embedded ? embedded_connection(session->embedded) : NULL;
+    if (!session->embedded)
+        return NULL;
+    if (!there)
+        fprintf(stderr,
+                "holdfast: there was no database in %s, so a new one was made: a service on another folder "
+                "or with "
+                "--database does not know what is in it\n",
+                options->data);
+    return embedded_connection(session->embedded);
 }
 
 static bool session_open(struct session *session, const struct options *options)

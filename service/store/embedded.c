@@ -251,6 +251,16 @@ struct embedded *embedded_start(const char *data, char *error, size_t error_size
     return NULL;
 }
 
+bool embedded_exists(const char *data)
+{
+    int fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool there = faccessat(fd, FOLDER_CLUSTER, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    close(fd);
+    return there;
+}
+
 bool embedded_visit(const char *data, char *connection, size_t size)
 {
     // An open descriptor is a short name without characters that a connection string would take apart.

@@ -13,6 +13,9 @@ struct embedded;
 // thread that lives as long as the process: when that thread ends, the kernel tells the server to stop.
 struct embedded *embedded_start(const char *data, char *error, size_t error_size);
 
+// Whether there is a cluster under `data`; false too when that cannot be seen.
+bool embedded_exists(const char *data);
+
 // Writes the libpq connection string of the server that another process runs on `data`, if one does. The
 // folder stays open until this process ends: it is for commands. False when there is no such folder.
 bool embedded_visit(const char *data, char *connection, size_t size);

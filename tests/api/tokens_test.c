@@ -156,6 +156,8 @@ START_TEST(commands_find_the_private_database)
     make[4] = "b";
     ck_assert_int_eq(process_run(&options, 60 * 1000), 0);
     char *output = scratch_read(log, NULL);
+    const char *told = strstr(output, "a new one was made");
+    ck_assert(told && !strstr(told + 1, "a new one was made")); // by the first
     for (const char *token = output; (token = strstr(token, "hf_")); token++)
         ck_status(http(client, "GET", "/v1/buckets", NO_BODY,
                        http_text(client, "Authorization: Bearer %.63s", token)),

@@ -10,13 +10,13 @@ refuse() {
 
 # whole_number OPTION TEXT
 whole_number() {
-    [[ $2 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1 takes a whole number"
+    [[ $2 =~ ^[1-9][0-9]{0,8}$ ]] || refuse "$1 takes a whole number from 1"
     echo "$2"
 }
 
 # file_to_write OPTION FILE: known before hours are spent on what it is to hold.
 file_to_write() {
-    [[ -n $2 ]] && mkdir -p "$(dirname "$2")" && : >>"$2" || refuse "$1 takes a file that can be written"
+    [[ -n $2 ]] && [[ ! -e $2 && -w $(dirname "$2") || -w $2 ]] || refuse "$1 takes a file that can be written"
     echo "$2"
 }
 
