@@ -217,16 +217,15 @@ pid_t postgres_pid(const struct postgres *postgres)
     return pid;
 }
 
-static bool accepts(void *user)
+static bool accepts(const struct postgres *postgres)
 {
-    const struct postgres *postgres = user;
     char *address = own_address(postgres);
     PGPing answer = PQping(address);
     free(address);
     return answer == PQPING_OK;
 }
 
-void postgres_start(struct postgres *postgres)
+static pid_t start_process(const struct postgres *postgres)
 {
     char *program = scratch_printf("%s/postgres", postgres->programs);
     struct process_options options = {
@@ -239,10 +238,35 @@ void postgres_start(struct postgres *postgres)
     };
     pid_t pid = process_start(&options);
     free(program);
-    if (!clock_wait(accepts, postgres, START_MS) || process_wait(pid, 0) != -1) {
-        char *log = scratch_read(postgres->log, NULL);
-        size_t size = strlen(log), shown = size < LOG_SHOWN ? size : LOG_SHOWN;
-        support_fail("PostgreSQL does not start: %s", log + size - shown);
+    return pid;
+}
+
+static void fail_with_log(const struct postgres *postgres, const char *what)
+{
+    char *log = scratch_read(postgres->log, NULL);
+    size_t size = strlen(log), shown = size < LOG_SHOWN ? size : LOG_SHOWN;
+    support_fail("%s: %s", what, log + size - shown);
+}
+
+// A session that outlives a killed server by a moment makes the next one refuse to start, which a supervisor
+// would try again.
+void postgres_start(struct postgres *postgres)
+{
+    int64_t until = clock_ms() + START_MS;
+    pid_t pid = start_process(postgres);
+    for (;;) {
+        if (process_wait(pid, 0) != -1) {
+            if (clock_ms() >= until)
+                fail_with_log(postgres, "PostgreSQL does not start");
+            clock_pause(100);
+            pid = start_process(postgres);
+        } else if (accepts(postgres)) {
+            return;
+        } else if (clock_ms() >= until) {
+            fail_with_log(postgres, "PostgreSQL starts too slowly");
+        } else {
+            clock_pause(10);
+        }
     }
 }
 
