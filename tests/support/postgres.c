@@ -248,26 +248,19 @@ static void fail_with_log(const struct postgres *postgres, const char *what)
     support_fail("%s: %s", what, log + size - shown);
 }
 
-// A session that outlives a killed server by a moment makes the next one refuse to start, which a supervisor
-// would try again.
 void postgres_start(struct postgres *postgres)
 {
     int64_t until = clock_ms() + START_MS;
     pid_t pid = start_process(postgres);
-    for (;;) {
-        if (process_wait(pid, 0) != -1) {
-            if (clock_ms() >= until)
-                fail_with_log(postgres, "PostgreSQL does not start");
-            clock_pause(100);
-            pid = start_process(postgres);
-        } else if (accepts(postgres)) {
-            return;
-        } else if (clock_ms() >= until) {
+    while (!accepts(postgres)) {
+        if (process_wait(pid, 0) != -1)
+            fail_with_log(postgres, "PostgreSQL does not start");
+        if (clock_ms() >= until)
             fail_with_log(postgres, "PostgreSQL starts too slowly");
-        } else {
-            clock_pause(10);
-        }
+        clock_pause(10);
     }
+    if (process_wait(pid, 0) != -1)
+        fail_with_log(postgres, "PostgreSQL runs already");
 }
 
 void postgres_revive(struct postgres *postgres)
@@ -309,7 +302,6 @@ void postgres_freeze(struct postgres *postgres)
 {
     pid_t pid = postgres_pid(postgres);
     process_signal_tree(pid, SIGSTOP);
-    process_signal_tree(pid, SIGSTOP); // what the server started while it was being stopped
 }
 
 void postgres_thaw(struct postgres *postgres)

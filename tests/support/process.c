@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_VARIABLES = 512, MOST_DESCENDANTS = 4096 };
+enum { MOST_VARIABLES = 512, MOST_DESCENDANTS = 4096, HOLD_MS = 2000 };
 
 static const struct passwd *account(void)
 {
@@ -120,8 +120,8 @@ pid_t process_start(const struct process_options *options)
     return pid;
 }
 
-// Whether no process of this id runs any more; one that nobody has waited for counts as gone.
-static bool is_gone(pid_t pid)
+// Whether the process is in one of the states (letters as in proc(5)), or is none.
+static bool is_in_state(pid_t pid, const char *states)
 {
     char path[64], line[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -132,7 +132,13 @@ static bool is_gone(pid_t pid)
     fclose(file);
     line[size] = 0;
     const char *end = strrchr(line, ')');
-    return !end || end[2] == 'Z' || end[2] == 'X';
+    return !end || strchr(states, end[2]);
+}
+
+// Whether no process of this id runs any more; one that nobody has waited for counts as gone.
+static bool is_gone(pid_t pid)
+{
+    return is_in_state(pid, "ZX");
 }
 
 int process_wait(pid_t pid, int limit_ms)
@@ -195,12 +201,36 @@ static size_t gather(pid_t pid, pid_t list[MOST_DESCENDANTS], size_t count)
     return count;
 }
 
+// Stops a process and returns when it stands, so that it makes no further children.
+static void hold(pid_t pid)
+{
+    int64_t until = clock_ms() + HOLD_MS;
+    kill(pid, SIGSTOP);
+    while (!is_in_state(pid, "TtZX") && clock_ms() < until)
+        clock_pause(1);
+}
+
+// Stops the process and all that descend from it, until there are no others; gives how many descend from it.
+static size_t hold_tree(pid_t pid, pid_t list[MOST_DESCENDANTS])
+{
+    size_t count = 0, before;
+    hold(pid);
+    do {
+        before = count;
+        count = gather(pid, list, 0);
+        for (size_t i = 0; i < count; i++)
+            hold(list[i]);
+    } while (count != before);
+    return count;
+}
+
 void process_signal_tree(pid_t pid, int signal)
 {
     pid_t *list = malloc(sizeof *list * MOST_DESCENDANTS);
     if (!list)
         support_fail("no memory for a list of processes");
-    size_t count = gather(pid, list, 0);
+    bool all = signal == SIGKILL || signal == SIGSTOP;
+    size_t count = all ? hold_tree(pid, list) : gather(pid, list, 0);
     kill(pid, signal);
     for (size_t i = 0; i < count; i++)
         kill(list[i], signal);

@@ -25,7 +25,8 @@ int process_wait(pid_t pid, int limit_ms);
 // process_wait gives.
 int process_run(const struct process_options *options, int limit_ms);
 
-// Sends `signal` to the process and to all that descend from it, the parent first.
+// Sends `signal` to the process and to all that descend from it, the parent first. SIGKILL and SIGSTOP miss
+// none that was being made; after SIGKILL all are gone.
 void process_signal_tree(pid_t pid, int signal);
 
 // The account that unprivileged processes run as; ours unless we are root.
