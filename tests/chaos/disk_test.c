@@ -39,8 +39,10 @@ static void begin(void)
     uint64_t seed = random_run_seed();
     scene.random = random_seeded(seed, 0);
     scene.disk = bad_disk_new();
-    scene.postgres = postgres_new(
-        &(struct postgres_options){.durable = true, .environment = bad_disk_environment(scene.disk)});
+    scene.postgres = postgres_new(&(struct postgres_options){
+        .durable = true,
+        .settings = "min_wal_size = 160MB\n", // files that it has once filled are kept
+        .environment = bad_disk_environment(scene.disk)});
     scene.database = database_new(scene.postgres, DATABASE_MIGRATED);
     scene.service = service_start(&(struct service_options){.database = scene.database.url});
     scene.client = entry_client_new(service_port(scene.service));
@@ -133,14 +135,15 @@ static bool is_refused_enough(void *user)
 }
 
 // What was refused is not there, and everything else can be read.
-static void read_all(void)
+static void read_all(const char *when)
 {
     struct entry_reply reply;
     for (unsigned key = 0; key <= scene.keys; key++) {
         ask("GET", key, (struct bytes){0}, &reply);
         ck_assert_msg(key < scene.keys ? reply.status == 200 && reply.body.size == LARGE
                                        : reply.status == 404,
-                      "key %u of %u was answered %d", key, scene.keys, reply.status);
+                      "key %u of %u was answered %d %s: %.*s", key, scene.keys, reply.status, when,
+                      (int)(reply.status == 200 ? 0 : reply.body.size), (const char *)reply.body.data);
     }
 }
 
@@ -181,8 +184,8 @@ START_TEST(full_disk_refuses_writes_and_loses_none)
     ck_assert_msg(clock_wait(is_refused_enough, NULL, FILLING_MS), "of writes on a full disk %u were refused",
                   scene.refused);
     ck_assert(log_has("No space left on device"));
+    read_all("while the disk is full");
     ck_assert_msg(!log_has("PANIC"), "the server did not go on, so nothing was tested");
-    read_all();
     bad_disk_turn(scene.disk, DISK_GOOD);
     ck_assert(!is_refused());
     await_writes("after there is room again");
@@ -190,7 +193,7 @@ START_TEST(full_disk_refuses_writes_and_loses_none)
     await_writes("after the server found room again");
     // Large values have a connection of their own, which comes back by itself.
     ck_assert(clock_wait(can_be_read, NULL, AGAIN_MS));
-    read_all();
+    read_all("after the server found room again");
     end("a full disk");
 }
 END_TEST
