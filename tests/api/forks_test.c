@@ -531,6 +531,7 @@ START_TEST(what_closed_forks_leave_is_freed)
 {
     discard_all();
     PGconn *connection = database_connect(&api.database);
+    ck_assert(clock_wait(nothing_is_left, connection, PROMOTE_MS)); // of the tests before
     const char *bucket = bucket_of_type("any"), *kept = fork_of("severed", NULL);
     insert_entries(connection, bucket, NULL, 5000);
     const char *first = fork_of("severed", NULL), *second = fork_of("severed", NULL);
