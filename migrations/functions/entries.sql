@@ -112,8 +112,7 @@ declare
     severed bigint;
     base bigint;
     t0 timestamptz;
-    written integer := 0;
-    places integer[];
+    written integer;
 begin
     locked := holdfast.lock_names(names);
     told := holdfast.announce(names, which, paths, 'e');
@@ -158,14 +157,6 @@ begin
             return;
         end if;
     end if;
-    if written > 0 then
-        places := array(
-            select i from generate_series(1, cardinality(paths)) i
-            where not exists (select from holdfast.entries e
-                              where e.bucket_id = ids[which[i]] and e.path = paths[i] and e.version = base + ordinals[i]));
-    else
-        places := array(select generate_series(1, cardinality(paths)));
-    end if;
     -- The arrays are addressed by place: plpgsql keeps them taken apart, and one row source is far cheaper to set up
     -- than one for each array.
     return query
@@ -184,7 +175,7 @@ begin
                    when l.live then e.idle_us
                    else bucket_idles[w]
                end as idle
-        from unnest(places) i
+        from generate_series(1, cardinality(paths)) i
         cross join lateral (select which[i] as w) x
         left join holdfast.entries e on e.bucket_id = ids[x.w] and e.path = paths[i]
         cross join lateral (
@@ -207,6 +198,7 @@ begin
                      and (cleared[w] is null or e.version > cleared[w]
                           or not holdfast.is_cleared(e.bucket_id, e.path, e.version)) as live offset 0) v
             offset 0) l
+        where e.version is distinct from base + ordinals[i] -- what was written above
     ), written as (
         insert into holdfast.entries as e (bucket_id, path, version, expires_at, idle_us, slot, content_type, metadata,
                                            value)

@@ -56,8 +56,47 @@ START_TEST(lone_calls_do_what_calls_for_many_do)
 }
 END_TEST
 
+// Some of a call are written at once, the others by the query that looks first; none twice, and none not at
+// all.
+START_TEST(plain_writes_travel_with_others)
+{
+    struct database database;
+    PGconn *connection = with_a_still_clock(&database);
+    sql_run(connection, "insert into holdfast.buckets (name, created_at) values ('b', now())");
+    sql_run(connection,
+            "insert into holdfast.entries (bucket_id, path, version, expires_at, value)"
+            " select b.id, e.path::bytea, 500, e.expires_at, 'was' from holdfast.buckets b, (values"
+            " ('there', null::timestamptz), ('expiring', '2030-01-02'), ('expired', '2029-01-01'),"
+            " ('matched', null), ('missed', null)) e(path, expires_at)");
+    char *statuses = sql_text(
+        connection,
+        "select string_agg(o || ':' || status || case when version = 500 then 'old' else '' end, ' ' order "
+        "by o)"
+        " from holdfast.put_entries('{b}', '{1,1,1,1,1,1,1,1}', '{1,2,4,5,6,7,8,9}',"
+        " '{new,there,expiring,expired,matched,missed,term,large}',"
+        " array['1', '2', '3', '4', '5', '6', '7', repeat('8', 9000000)]::bytea[], array_fill(null::text, "
+        "array[8]),"
+        " array_fill(null::bytea, array[8]), array_fill('any'::text, array[8]), '{0,0,0,0,4,4,0,0}',"
+        " array[null, null, null, null, '{500}', '{501}', null, null], array_fill(null::text, array[8]),"
+        " '{null,null,null,null,null,null,60000000,null}', array_fill(null::timestamptz, array[8]),"
+        " array_fill(true, array[8]))");
+    ck_assert_pstr_eq(statuses, "1:0 2:1 4:1 5:0 6:1 7:2old 8:0 9:6");
+    free(statuses);
+    char *values =
+        sql_text(connection, "select string_agg(encode(path, 'escape') || '=' || encode(value, 'escape') || "
+                             "case when expires_at is null then '' else '!' end, ' ' order by path)"
+                             " from holdfast.entries");
+    ck_assert_pstr_eq(values, "expired=4 expiring=3! matched=5 missed=was new=1 term=7! there=2");
+    free(values);
+    ck_assert_int_eq(sql_number(connection, "select count(distinct version) from holdfast.entries"), 7);
+    PQfinish(connection);
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
 Suite *lone_calls_suite(void)
 {
-    const TTest *const tests[] = {lone_calls_do_what_calls_for_many_do, NULL};
+    const TTest *const tests[] = {lone_calls_do_what_calls_for_many_do, plain_writes_travel_with_others,
+                                  NULL};
     return api_suite_bare("lone_calls", tests);
 }
