@@ -6,16 +6,8 @@
 #include "support/parallel.h"
 
 #include <stdatomic.h>
-#include <time.h>
 
 enum { CLIENTS = 64 };
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * SECOND + now.tv_nsec / 1000;
-}
 
 // --- acquiring --------------------------------------------------------------------------------------------
 
@@ -138,7 +130,7 @@ static void end_or_take(size_t index, void *user)
     struct ending *ending = user;
     struct http_client *client = http_client_new(replica_url(index));
     if (index == 0) {
-        while (now_us() < ending->until - 300)
+        while (clock_real_us() < ending->until - 300)
             ;
         struct answer *answer = ending->renews ? renew_on(client, ending->path, "A", ending->token, "100ms")
                                                : release_on(client, ending->path, "A", ending->token);

@@ -142,19 +142,12 @@ struct ending {
     char bodies[8][40];
 };
 
-static int64_t now_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * SECOND + now.tv_nsec / 1000;
-}
-
 static void answer_or_replace(size_t index, void *user)
 {
     struct ending *ending = user;
     struct http_client *client = http_client_new(replica_url(index));
     if (index == 0) {
-        while (now_us() < ending->until - 500)
+        while (clock_real_us() < ending->until - 500)
             ;
         ending->answered =
             http(client, "PUT", http_text(client, "%s/answer?token=%s", ending->path, ending->token),

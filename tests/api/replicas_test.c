@@ -164,22 +164,15 @@ struct order {
     int faults;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void write_in_order(size_t index, struct order *order)
 {
     struct http_client *client = http_client_new(url_of(index));
     for (size_t i = 0; i < WRITES; i++) {
         size_t at = index * WRITES + i;
         const char *path = http_text(client, "/v1/buckets/%s/entries/%zu", order->bucket, at);
-        order->started[at] = now_ns();
+        order->started[at] = clock_ns();
         struct answer *put = http(client, "PUT", path, BODY("v"));
-        order->ended[at] = now_ns();
+        order->ended[at] = clock_ns();
         order->position[at] = strtoll(answer_need(put, "Holdfast-Position"), NULL, 10);
     }
     http_client_free(client);

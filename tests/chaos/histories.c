@@ -48,37 +48,13 @@ static struct {
     atomic_bool broken;
 } histories;
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-// What a status says of each kind of call.
+// False when no call of the kind may be answered so.
 static bool read_answer(const struct entry_reply *reply, struct entry_call *call)
 {
-    static const struct {
-        enum entry_kind kind;
-        int status;
-        enum entry_answer answer;
-    } answers[] = {
-        {ENTRY_PUT, 201, ANSWER_CREATED},   {ENTRY_PUT, 204, ANSWER_DONE},
-        {ENTRY_PUT, 412, ANSWER_CONFLICT},  {ENTRY_GET, 200, ANSWER_VALUE},
-        {ENTRY_GET, 404, ANSWER_ABSENT},    {ENTRY_DELETE, 204, ANSWER_DONE},
-        {ENTRY_DELETE, 404, ANSWER_ABSENT}, {ENTRY_DELETE, 412, ANSWER_CONFLICT},
-    };
-    if (reply_is_doubtful(reply) || entry_reply_is_fault(reply)) {
-        call->answer = reply_is_doubtful(reply) ? ANSWER_UNKNOWN : ANSWER_NOTHING;
-        return true;
-    }
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-        if (answers[i].kind == call->kind && answers[i].status == reply->status) {
-            call->answer = answers[i].answer;
-            return true;
-        }
-    }
-    return false;
+    if (!reply_is_doubtful(reply) && !entry_reply_is_fault(reply))
+        return entry_answer_of(call->kind, reply->status, &call->answer);
+    call->answer = reply_is_doubtful(reply) ? ANSWER_UNKNOWN : ANSWER_NOTHING;
+    return true;
 }
 
 static void record(struct client *client, const struct recorded *recorded)
@@ -132,13 +108,13 @@ static void ask(struct client *client, struct recorded *recorded, struct entry_r
         snprintf(headers, sizeof headers, "If-None-Match: *\r\n");
     if (call->kind == ENTRY_PUT)
         snprintf(value, sizeof value, "%" PRIu64, call->value);
-    call->invoked = now_ns();
+    call->invoked = clock_ns();
     caller_ask(
         &client->caller,
         &(struct entry_request){
             .method = methods[call->kind], .target = target, .body = bytes_of(value), .headers = headers},
         reply);
-    call->returned = now_ns();
+    call->returned = clock_ns();
 }
 
 static bool call_once(struct client *client, size_t round)

@@ -3,6 +3,7 @@
 #include "model/history.h"
 #include "model/replicas.h"
 #include "model/suites.h"
+#include "support/clock.h"
 #include "support/entry_client.h"
 #include "support/random.h"
 
@@ -43,37 +44,13 @@ struct client {
     int bad_status; // the first status that no call may get, 0 when there was none
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-// What a status says of each kind of call.
+// False when no call of the kind may be answered so.
 static bool read_answer(const struct entry_reply *reply, struct entry_call *call)
 {
-    static const struct {
-        enum entry_kind kind;
-        int status;
-        enum entry_answer answer;
-    } answers[] = {
-        {ENTRY_PUT, 201, ANSWER_CREATED},   {ENTRY_PUT, 204, ANSWER_DONE},
-        {ENTRY_PUT, 412, ANSWER_CONFLICT},  {ENTRY_GET, 200, ANSWER_VALUE},
-        {ENTRY_GET, 404, ANSWER_ABSENT},    {ENTRY_DELETE, 204, ANSWER_DONE},
-        {ENTRY_DELETE, 404, ANSWER_ABSENT}, {ENTRY_DELETE, 412, ANSWER_CONFLICT},
-    };
-    if (reply->outcome != ENTRY_ANSWERED) {
-        call->answer = reply->outcome == ENTRY_NOT_SENT ? ANSWER_NOTHING : ANSWER_UNKNOWN;
-        return true;
-    }
-    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
-        if (answers[i].kind == call->kind && answers[i].status == reply->status) {
-            call->answer = answers[i].answer;
-            return true;
-        }
-    }
-    return false;
+    if (reply->outcome == ENTRY_ANSWERED)
+        return entry_answer_of(call->kind, reply->status, &call->answer);
+    call->answer = reply->outcome == ENTRY_NOT_SENT ? ANSWER_NOTHING : ANSWER_UNKNOWN;
+    return true;
 }
 
 static void remember(struct client *client, size_t key, const char *version)
@@ -101,9 +78,9 @@ static void perform(struct client *client, struct recorded *recorded, struct ent
 
     struct entry_reply reply;
     recorded->call.client = client->number;
-    recorded->call.invoked = now_ns();
+    recorded->call.invoked = clock_ns();
     entry_client_ask(&client->replicas[random_below(&client->random, 2)], request, &reply);
-    recorded->call.returned = now_ns();
+    recorded->call.returned = clock_ns();
     recorded->call.position = reply.position;
     snprintf(recorded->version, sizeof recorded->version, "%s", reply.version);
     if (!read_answer(&reply, &recorded->call) && client->bad_status == 0) {

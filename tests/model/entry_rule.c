@@ -124,3 +124,24 @@ const char *entry_answer_name(enum entry_answer answer)
     };
     return names[answer];
 }
+
+bool entry_answer_of(enum entry_kind kind, int status, enum entry_answer *answer)
+{
+    static const struct {
+        enum entry_kind kind;
+        int status;
+        enum entry_answer answer;
+    } answers[] = {
+        {ENTRY_PUT, 201, ANSWER_CREATED},   {ENTRY_PUT, 204, ANSWER_DONE},
+        {ENTRY_PUT, 412, ANSWER_CONFLICT},  {ENTRY_GET, 200, ANSWER_VALUE},
+        {ENTRY_GET, 404, ANSWER_ABSENT},    {ENTRY_DELETE, 204, ANSWER_DONE},
+        {ENTRY_DELETE, 404, ANSWER_ABSENT}, {ENTRY_DELETE, 412, ANSWER_CONFLICT},
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        if (answers[i].kind == kind && answers[i].status == status) {
+            *answer = answers[i].answer;
+            return true;
+        }
+    }
+    return false;
+}

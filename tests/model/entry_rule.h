@@ -44,5 +44,8 @@ struct entry_call {
 
 extern const struct linear_rule entry_rule;
 
+// What a status says that a call of this kind was answered; false when it may not get that status.
+bool entry_answer_of(enum entry_kind kind, int status, enum entry_answer *answer);
+
 const char *entry_kind_name(enum entry_kind kind);
 const char *entry_answer_name(enum entry_answer answer);

@@ -4,6 +4,7 @@
 #include "model/replicas.h"
 #include "model/suites.h"
 #include "support/check_main.h"
+#include "support/clock.h"
 #include "support/entry_client.h"
 #include "support/random.h"
 
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     KEYS = 3,
@@ -223,13 +223,6 @@ static struct contest {
     struct lease_call calls[ROUNDS][CLIENTS][CALLS];
 } contest;
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 // Acts on its own lease, on one it lost, or with a token of somebody else's.
 static void contend(struct entry_client clients[2], struct random *random, size_t round,
                     struct lease_call *call, uint64_t *own)
@@ -242,9 +235,9 @@ static void contend(struct entry_client clients[2], struct random *random, size_
         call->token = *own && random_chance(random, 80) ? *own : atomic_load(&contest.last[round]);
     if (!call->token)
         call->token = 1;
-    call->invoked = now_ns();
+    call->invoked = clock_ns();
     perform(&clients[random_below(random, 2)], 1000 + round, "1h", call, &reply);
-    call->returned = now_ns();
+    call->returned = clock_ns();
     if (call->kind == LEASE_GET && call->answer == LEASE_DONE)
         call->holder = (unsigned)number_in(&reply, "holder");
     if (call->kind == LEASE_ACQUIRE && call->answer == LEASE_DONE) {

@@ -4,6 +4,7 @@
 #include "model/replicas.h"
 #include "model/suites.h"
 #include "support/check_main.h"
+#include "support/clock.h"
 #include "support/http.h"
 #include "support/random.h"
 
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     CLIENTS = 12,
@@ -52,13 +52,6 @@ struct client {
     uint64_t own[KEYS]; // tokens of runs that this client was given and has not ended
     uint64_t answers;   // given so far
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 // --- calls ------------------------------------------------------------------------------------------------
 
@@ -124,9 +117,9 @@ static uint64_t given_token(const struct answer *reply)
 
 static void perform(struct client *client, size_t key, struct once_call *call, bool waits)
 {
-    call->invoked = now_ns();
+    call->invoked = clock_ns();
     const struct answer *reply = send_call(client, key, call, waits);
-    call->returned = now_ns();
+    call->returned = clock_ns();
     call->answer = answer_of(call, reply);
     if (call->answer == ONCE_KEPT)
         call->kept = shown_answer(reply);
@@ -205,10 +198,10 @@ static void move_clock(struct client *client, size_t phase)
 {
     struct move *move = &contest.moves[client->round][phase];
     move->kind = random_chance(&client->random, 30) ? ONCE_ANSWERS_END : ONCE_RUNS_END;
-    move->invoked = now_ns();
+    move->invoked = clock_ns();
     contest.now += (move->kind == ONCE_RUNS_END ? 60 : 3600) * SECOND;
     replicas_set_clock(contest.now);
-    move->returned = now_ns();
+    move->returned = clock_ns();
 }
 
 static void *run_client(void *argument)

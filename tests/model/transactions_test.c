@@ -3,6 +3,7 @@
 #include "model/replicas.h"
 #include "model/suites.h"
 #include "model/transaction_rule.h"
+#include "support/clock.h"
 #include "support/entry_client.h"
 #include "support/random.h"
 
@@ -11,7 +12,6 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     CLIENTS = 16,
@@ -332,13 +332,6 @@ static bool read_reply(struct client *client, const struct plan *plan, const str
 
 // --- how it is asked ---------------------------------------------------------------------------------------
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static bool is_write(const struct plan *plan)
 {
     return plan->form != FORM_VIEW && plan->form != FORM_GET;
@@ -457,7 +450,7 @@ static const struct transaction_call *record(struct client *client, const struct
 {
     struct transaction_call *call = new_call(client);
     call->invoked = invoked;
-    call->returned = now_ns();
+    call->returned = clock_ns();
     if (!read_reply(client, plan, reply, call))
         note_wrong(client, plan, reply);
     keep(client, plan, call);
@@ -469,7 +462,7 @@ static const struct transaction_call *record(struct client *client, const struct
 static void settle(struct client *client, const struct plan *plan, int64_t first)
 {
     struct entry_reply reply;
-    int64_t second = now_ns();
+    int64_t second = clock_ns();
     send_plan(client, plan, false, &reply);
     bool answered = reply.outcome == ENTRY_ANSWERED && !is_open(&reply);
     bool done = answered && reply.status < 300;
@@ -483,7 +476,7 @@ static void perform(struct client *client, struct plan *plan)
 {
     struct entry_reply reply;
     write_plan(plan, client->round);
-    int64_t invoked = now_ns();
+    int64_t invoked = clock_ns();
     send_plan(client, plan, random_chance(&client->random, 6), &reply);
     if (reply.outcome == ENTRY_ANSWERED && !is_open(&reply)) {
         const struct transaction_call *call = record(client, plan, &reply, invoked);

@@ -8,6 +8,9 @@
 // Milliseconds of a clock that only moves forward.
 int64_t clock_ms(void);
 
+// Nanoseconds of the same clock.
+int64_t clock_ns(void);
+
 // Microseconds since 1970 by this machine's clock, and those that a time as the service writes it stands for;
 // 0 when it is none.
 int64_t clock_real_us(void);
