@@ -72,6 +72,8 @@ static const struct option_row rows[] = {
     {"cors-origin", "ORIGINS", NULL, OPTIONS_SERVE, option_origins, FIELD(cors_origins),
      "let pages of these origins use the service: a list with commas, or *"},
     {"no-ui", NULL, "false", OPTIONS_SERVE, option_switch, FIELD(no_ui), "do not serve the console, /ui"},
+    {"no-busy-poll", NULL, "false", OPTIONS_SERVE, option_switch, FIELD(no_busy_poll),
+     "sleep at once, where a lone caller's next event is looked for without sleep for up to 400 microseconds"},
     {"idle-timeout", "DURATION", "60s", OPTIONS_SERVE, option_duration, FIELD(idle_timeout),
      "how long a connection may be silent"},
     {"header-timeout", "DURATION", "10s", OPTIONS_SERVE, option_duration, FIELD(header_timeout),

@@ -45,6 +45,7 @@ struct options {
     size_t max_body_memory;   // bytes, at least 64 MiB
     const char *cors_origins; // a list with commas, or *; NULL: none
     bool no_ui;
+    bool no_busy_poll;
     int64_t idle_timeout;
     int64_t header_timeout;
     int64_t body_timeout;

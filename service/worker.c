@@ -14,6 +14,7 @@
 #include "handlers/resealer.h"
 #include "handlers/sealed_write.h"
 #include "http/server.h"
+#include "processors.h"
 #include "security/tls.h"
 #include "store/store.h"
 #include "store/sweeper.h"
@@ -27,7 +28,15 @@
 enum {
     GRACE = 10 * 1000 * 1000,
     QUEUE_LIMIT = 100000, // operations that may wait in one connection to the database
+    FEW = 2,              // operations under way, by which the one and the other client is told from many
+    CROWD_LASTS = 1000,   // microseconds after more were under way
 };
+
+// What a worker waits for. Each is awaited for so many microseconds without sleep, if it came within them the last time:
+// a database near by reads, and a caller in a loop asks, within the tens; a commit waits for a disk.
+enum awaited { AWAITED_REQUEST, AWAITED_READ, AWAITED_COMMIT, AWAITED };
+
+static const int64_t poll_limits[AWAITED] = {100, 100, 400};
 
 struct worker {
     struct context context; // first: what the HTTP server hands back is the worker
@@ -42,6 +51,9 @@ struct worker {
     int stops_seen;
     struct sweeper *sweeper;
     struct resealer *resealer;
+    bool polls; // there is a processor to spare for it
+    int64_t crowded;
+    struct busy_poll awaited[AWAITED];
 };
 
 static void drained(void *user)
@@ -66,11 +78,28 @@ static void look_for_stop(struct worker *worker)
     worker->stops_seen = stops;
 }
 
+// While few clients ask, time is lost with sleeping and waking alone; while many do, there is always something to do,
+// and the processor is theirs and the database's.
+static void choose_how_to_wait(struct worker *worker)
+{
+    struct store_under_way under_way = store_under_way(worker->context.store);
+    int64_t now = loop_now(worker->context.loop);
+    if (under_way.operations > FEW)
+        worker->crowded = now;
+    enum awaited awaited = !under_way.operations ? AWAITED_REQUEST
+                           : under_way.writes    ? AWAITED_COMMIT
+                                                 : AWAITED_READ;
+    bool few = now - worker->crowded > CROWD_LASTS;
+    loop_busy_poll(worker->context.loop, few ? &worker->awaited[awaited] : NULL);
+}
+
 static void turn_end(void *user)
 {
     struct worker *worker = user;
     look_for_stop(worker);
     store_flush(worker->context.store);
+    if (worker->polls)
+        choose_how_to_wait(worker);
     http_server_observe(worker->context.server);
     store_observe(worker->context.store);
     listen_observe(worker->context.listen);
@@ -195,6 +224,10 @@ struct worker *worker_start(const struct options *options, const struct worker_p
     if (!worker)
         return NULL;
     worker->options = options;
+    // Not the last processor: the database and the clients may need it.
+    worker->polls = !options->no_busy_poll && processors_usable() > (unsigned)options->workers;
+    for (int i = 0; i < AWAITED; i++)
+        worker->awaited[i].limit = poll_limits[i];
     int failed = build(worker, parts) ? pthread_create(&worker->thread, NULL, run, worker) : errno;
     if (failed || !worker->context.store) {
         log_detail(LOG_ERROR, "worker_failed", "a worker cannot start: %s", strerror(failed));

@@ -20,6 +20,7 @@ struct loop {
     int64_t now;
     int64_t (*turn)(void *user);
     void *turn_user;
+    struct busy_poll *poll;
     bool stopped;
 };
 
@@ -174,12 +175,43 @@ static int wait_time(struct loop *loop, int64_t turn_wait)
     return (int)((wait + 999) / 1000);
 }
 
+void loop_busy_poll(struct loop *loop, struct busy_poll *poll)
+{
+    loop->poll = poll;
+}
+
+// Until there is an event, or for the limit.
+static int look_again_and_again(struct loop *loop, struct epoll_event *events, int64_t began)
+{
+    int n;
+    do {
+        n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, 0);
+    } while (n == 0 && timestamp_monotonic() - began < loop->poll->limit);
+    return n;
+}
+
+// What epoll_wait gives, which may be nothing.
+static int await_events(struct loop *loop, struct epoll_event *events, int64_t turn_wait)
+{
+    int wait = wait_time(loop, turn_wait);
+    if (!loop->poll || wait == 0)
+        return epoll_wait(loop->epoll, events, EVENTS_A_TURN, wait);
+    int64_t began = timestamp_monotonic();
+    int n = 0;
+    if (loop->poll->last < loop->poll->limit)
+        n = look_again_and_again(loop, events, began);
+    if (n == 0)
+        n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, wait);
+    loop->poll->last = timestamp_monotonic() - began;
+    return n;
+}
+
 void loop_run(struct loop *loop)
 {
     struct epoll_event events[EVENTS_A_TURN];
     int64_t turn_wait = 0;
     while (!loop->stopped) {
-        int n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, wait_time(loop, turn_wait));
+        int n = await_events(loop, events, turn_wait);
         loop->now = timestamp_monotonic();
         for (int i = 0; i < n; i++) {
             struct watch *watch = events[i].data.ptr;

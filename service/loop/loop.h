@@ -20,6 +20,14 @@ struct timer {
     uint32_t slot; // place in the heap, from 1; 0 when not set
 };
 
+// A wait that is often short. A thread that sleeps is late by tens of microseconds, and a processor that had
+// nothing else to do by more, so while waits end within `limit` the loop keeps looking instead. The object is
+// the caller's.
+struct busy_poll {
+    int64_t limit; // microseconds
+    int64_t last;  // how long the last such wait took
+};
+
 // NULL with errno when the kernel refuses.
 struct loop *loop_new(void);
 void loop_free(struct loop *loop);
@@ -37,6 +45,9 @@ void loop_timer_clear(struct loop *loop, struct timer *timer);
 // Called at the end of every turn, after all events and timers; gives the time in microseconds after which it
 // wants to be called again although nothing happens, or -1.
 void loop_set_turn(struct loop *loop, int64_t (*turn)(void *user), void *user);
+
+// How to wait from now on: `poll` must stay until it is replaced. NULL, as at first: asleep.
+void loop_busy_poll(struct loop *loop, struct busy_poll *poll);
 
 // Runs until loop_stop.
 void loop_run(struct loop *loop);

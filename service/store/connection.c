@@ -754,6 +754,14 @@ void connection_flush(struct connection *connection)
         connection_lost(connection, "database_lost");
 }
 
+void connection_add_under_way(const struct connection *connection, struct store_under_way *all)
+{
+    for (const struct call *call = connection->first; call; call = call->next) {
+        all->operations += call->ordinals;
+        all->writes = all->writes || (call->lane && call->lane->statement->writes);
+    }
+}
+
 bool connection_idle(const struct connection *connection)
 {
     return !connection->waiting && !connection->calls;

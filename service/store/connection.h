@@ -62,6 +62,9 @@ void connection_flush(struct connection *connection);
 // Adds what waits for it, and whether it is there.
 void connection_observe(const struct connection *connection, struct store_standing *standing);
 
+// Adds what was sent over it and is not answered yet.
+void connection_add_under_way(const struct connection *connection, struct store_under_way *all);
+
 bool connection_idle(const struct connection *connection);
 
 // Whether it is there, or was not needed yet.

@@ -31,5 +31,8 @@ void transactions_flush(struct transactions *transactions);
 bool transactions_idle(const struct transactions *transactions);
 bool transactions_ready(const struct transactions *transactions);
 
+// As connection_add_under_way, of all sessions.
+void transactions_add_under_way(const struct transactions *transactions, struct store_under_way *sum);
+
 // Adds its connections, and the transactions that wait for one.
 void transactions_observe(const struct transactions *transactions, struct store_standing *standing);

@@ -90,6 +90,16 @@ bool store_idle(const struct store *store)
     return transactions_idle(store->transactions);
 }
 
+struct store_under_way store_under_way(const struct store *store)
+{
+    const struct pool *pool = (const struct pool *)store;
+    struct store_under_way all = {0};
+    for (int i = 0; i < CONNECTIONS; i++)
+        connection_add_under_way(&pool->connections[i], &all);
+    transactions_add_under_way(store->transactions, &all);
+    return all;
+}
+
 void store_observe(const struct store *store)
 {
     const struct pool *pool = (const struct pool *)store;

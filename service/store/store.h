@@ -136,6 +136,14 @@ void store_flush(struct store *store);
 // Whether no operation waits or is under way.
 bool store_idle(const struct store *store);
 
+// What was sent and is not answered yet.
+struct store_under_way {
+    unsigned operations;
+    bool writes; // one of them waits for a commit
+};
+
+struct store_under_way store_under_way(const struct store *store);
+
 // Tells the counts how things stand: what waits for which connections, and which are there.
 void store_observe(const struct store *store);
 

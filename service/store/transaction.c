@@ -343,6 +343,12 @@ bool transactions_idle(const struct transactions *all)
     return !all->head;
 }
 
+void transactions_add_under_way(const struct transactions *all, struct store_under_way *sum)
+{
+    for (int i = 0; i < SESSIONS; i++)
+        connection_add_under_way(&all->sessions[i].connection, sum);
+}
+
 void transactions_observe(const struct transactions *all, struct store_standing *standing)
 {
     for (int i = 0; i < SESSIONS; i++)
