@@ -38,21 +38,22 @@ create or replace function holdfast.page_of_entries(
 language sql stable
 as $$
     -- One bound at each end, so that the index is entered at the page's first row and left at its last.
-    select case when b.id is null then 2 when b.kind <> 'bucket' then 3 end::smallint,
-           e.path, e.version, e.expires_at, e.content_type, e.size, e.value,
-           case when b.kind <> 'bucket' then b.kind
-                else nullif(holdfast.declared_type(b.type, b.encrypted, b.sealing, b.max_value_bytes), 'any') end, e.metadata
-    from (select holdfast.now() as now offset 0) r
-    left join holdfast.buckets b on b.name = $1
+    select b.status, e.path, e.version, e.expires_at, e.content_type, e.size, e.value, b.shown, e.metadata
+    from (select r.now, b.id, b.cleared_to, case when b.id is null then 2 when b.kind <> 'bucket' then 3 end::smallint as status,
+                 case when b.kind <> 'bucket' then b.kind
+                      else nullif(holdfast.declared_type(b.type, b.encrypted, b.sealing, b.max_value_bytes), 'any')
+                 end as shown -- here, and behind OFFSET 0: once, not for each row
+          from (select holdfast.now() as now) r
+          left join holdfast.buckets b on b.name = $1 offset 0) b
     left join lateral (
         select c.all_to, c.some_to from holdfast.clears_of(b.id, $2, coalesce($3, '\xff')) c
         where b.cleared_to is not null offset 0) c on true
     left join lateral (
         select e.path, e.version, e.expires_at, e.content_type, e.value, octet_length(e.value) as size, e.metadata
         from holdfast.entries e
-        where e.bucket_id = b.id and b.kind = 'bucket'
+        where e.bucket_id = b.id and b.status is null
           and e.path >= case when $4 >= $2 then $4 || '\x00'::bytea else $2 end and e.path < coalesce($3, '\xff')
-          and (e.expires_at is null or e.expires_at > r.now)
+          and (e.expires_at is null or e.expires_at > b.now)
           and (c.all_to is null or e.version > c.all_to)
           and ($6 is null or holdfast.key_contains(substr(e.path, $5 + 1), $6))
           and (c.some_to is null or e.version > c.some_to or not holdfast.is_cleared(e.bucket_id, e.path, e.version))
