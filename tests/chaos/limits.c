@@ -104,12 +104,14 @@ static void use_rate(struct client *client)
     ask(client, "POST", target, "{}", &reply);
     if (entry_reply_is_fault(&reply))
         return;
-    long long ms = clock_ms() - limits.began - key * RATE_KEY_MS + 1;
     atomic_fetch_add(&limits.rate_uses, 1);
     if (reply.status != 200)
         complain(client, target, &reply);
-    else if (body_begins(&reply, "{\"ok\":true") &&
-             atomic_fetch_add(&limits.rate_granted[key], 1) + 1 > BURST + RATE * ms / 1000 + 1)
+    if (!body_begins(&reply, "{\"ok\":true"))
+        return;
+    long long granted = atomic_fetch_add(&limits.rate_granted[key], 1) + 1;
+    long long ms = clock_ms() - limits.began - key * RATE_KEY_MS + 1; // after those that were counted
+    if (granted > BURST + RATE * ms / 1000 + 1)
         complain(client, "a rate limit that let more through than it may", &reply);
 }
 
