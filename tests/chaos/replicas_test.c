@@ -6,6 +6,7 @@
 #include "chaos/frozen.h"
 #include "chaos/histories.h"
 #include "chaos/holders.h"
+#include "chaos/items.h"
 #include "chaos/keyed.h"
 #include "chaos/levels.h"
 #include "chaos/limits.h"
@@ -50,6 +51,7 @@ static const struct {
     {order_start, order_is_broken, order_finish},
     {expiring_start, expiring_is_broken, expiring_finish},
     {histories_start, histories_are_broken, histories_finish},
+    {items_start, items_are_broken, items_finish},
 };
 
 enum { COMPANIES = sizeof companies / sizeof companies[0] };
