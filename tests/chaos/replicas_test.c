@@ -1,6 +1,7 @@
 // Two or three replicas on one PostgreSQL under a load of everything, while they, their clients, the network
 // and the disk are treated badly at random.
 #include "chaos/caller.h"
+#include "chaos/document.h"
 #include "chaos/expiring.h"
 #include "chaos/faults.h"
 #include "chaos/frozen.h"
@@ -51,6 +52,7 @@ static const struct {
     {order_start, order_is_broken, order_finish},
     {expiring_start, expiring_is_broken, expiring_finish},
     {histories_start, histories_are_broken, histories_finish},
+    {document_start, document_is_broken, document_finish},
     {items_start, items_are_broken, items_finish},
 };
 
