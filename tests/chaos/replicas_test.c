@@ -14,6 +14,7 @@
 #include "chaos/load.h"
 #include "chaos/once.h"
 #include "chaos/order.h"
+#include "chaos/promoted.h"
 #include "chaos/stopped.h"
 #include "chaos/suites.h"
 #include "chaos/totals.h"
@@ -54,6 +55,7 @@ static const struct {
     {histories_start, histories_are_broken, histories_finish},
     {document_start, document_is_broken, document_finish},
     {items_start, items_are_broken, items_finish},
+    {promoted_start, promoted_is_broken, promoted_finish},
 };
 
 enum { COMPANIES = sizeof companies / sizeof companies[0] };
