@@ -5,6 +5,7 @@
 #include "chaos/expiring.h"
 #include "chaos/faults.h"
 #include "chaos/frozen.h"
+#include "chaos/gates.h"
 #include "chaos/histories.h"
 #include "chaos/holders.h"
 #include "chaos/items.h"
@@ -56,6 +57,7 @@ static const struct {
     {document_start, document_is_broken, document_finish},
     {items_start, items_are_broken, items_finish},
     {promoted_start, promoted_is_broken, promoted_finish},
+    {gates_start, gates_are_broken, gates_finish},
 };
 
 enum { COMPANIES = sizeof companies / sizeof companies[0] };
