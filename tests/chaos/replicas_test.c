@@ -12,6 +12,7 @@
 #include "chaos/keyed.h"
 #include "chaos/levels.h"
 #include "chaos/limits.h"
+#include "chaos/linked.h"
 #include "chaos/load.h"
 #include "chaos/once.h"
 #include "chaos/order.h"
@@ -58,6 +59,7 @@ static const struct {
     {items_start, items_are_broken, items_finish},
     {promoted_start, promoted_is_broken, promoted_finish},
     {gates_start, gates_are_broken, gates_finish},
+    {linked_start, linked_is_broken, linked_finish},
 };
 
 enum { COMPANIES = sizeof companies / sizeof companies[0] };

@@ -45,6 +45,7 @@ static const char *const names[TOTALS] = {
     [TOTAL_PROMOTED] = "continuous forks promoted",
     [TOTAL_DISCARDED] = "continuous forks discarded",
     [TOTAL_PASSES] = "passes of rate gates",
+    [TOTAL_LINKED] = "writes linked to sessions",
     [TOTAL_LARGE_VALUES] = "large values read",
     [TOTAL_STOPPED] = "clients stopped",
     [TOTAL_KILLED] = "clients killed",
