@@ -153,8 +153,9 @@ static void stop_clients(struct scene *scene)
 // A call is cut off before the server has it, or after it was carried out and before its answer is there.
 static void cut_calls(struct scene *scene)
 {
-    static const char *const marks[] = {"put_entries", "delete_entries", "add_entries", "commit_", "change_",
-                                        "use_",        "once",           "lease",       "fork"};
+    static const char *const marks[] = {
+        "put_entries", "delete_entries", "add_entries", "take_entries", "move_entry", "commit_", "change_",
+        "link_writes", "use_",           "rate_gates",  "once",         "lease",      "fork"};
     struct cut_proxy *proxy = scene->proxies[any_replica(scene)];
     for (int i = 0; i < 6; i++) {
         enum cut cut = random_chance(&scene->random, 70) ? CUT_AFTER : CUT_BEFORE;
