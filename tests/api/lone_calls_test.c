@@ -1,5 +1,5 @@
-// A lone read or write takes another way through the database than one that travels with others: both must do
-// and say the same.
+// A lone read or write takes another way through the database than one that travels with others, and so does
+// a use of a key that no other of its call is of: both must do and say the same.
 #include "api.h"
 
 #include "support/scratch.h"
@@ -15,10 +15,12 @@ static PGconn *with_a_still_clock(struct database *database)
     return connection;
 }
 
-// What the first difference is that the comparisons of the file find; NULL for none.
-static char *difference(PGconn *connection)
+// What the first difference is that the comparisons of a file find; NULL for none.
+static char *difference(PGconn *connection, const char *file)
 {
-    char *comparisons = scratch_read(HOLDFAST_CHECKOUT "/tests/api/lone_calls.sql", NULL);
+    char *path = scratch_printf(HOLDFAST_CHECKOUT "/tests/api/%s.sql", file);
+    char *comparisons = scratch_read(path, NULL);
+    free(path);
     ck_assert_ptr_nonnull(comparisons);
     PGresult *result = PQexec(connection, comparisons);
     char *found = PQresultStatus(result) == PGRES_TUPLES_OK ? NULL : strdup(PQresultErrorMessage(result));
@@ -28,7 +30,8 @@ static char *difference(PGconn *connection)
 }
 
 // Whether they find one when a function's text was changed, which is taken back afterwards.
-static bool is_noticed(const struct database *database, const char *function, const char *was, const char *is)
+static bool is_noticed(const struct database *database, const char *file, const char *function,
+                       const char *was, const char *is)
 {
     PGconn *connection = database_connect(database);
     sql_run(connection, "begin");
@@ -36,7 +39,7 @@ static bool is_noticed(const struct database *database, const char *function, co
             "do $do$ declare text text := pg_get_functiondef('holdfast.%s'::regproc); begin"
             " assert strpos(text, '%s') > 0; execute replace(text, '%s', '%s'); end $do$",
             function, was, was, is);
-    char *found = difference(connection);
+    char *found = difference(connection, file);
     bool noticed = found && strstr(found, "with others");
     free(found);
     PQfinish(connection);
@@ -47,11 +50,38 @@ START_TEST(lone_calls_do_what_calls_for_many_do)
 {
     struct database database;
     PGconn *connection = with_a_still_clock(&database);
-    char *found = difference(connection);
+    char *found = difference(connection, "lone_calls");
     ck_assert_msg(!found, "%s", found);
     PQfinish(connection);
-    ck_assert(is_noticed(&database, "get_entry", "e.expires_at > r.now", "true"));
-    ck_assert(is_noticed(&database, "put_entry", "and b.ttl_us is null", ""));
+    ck_assert(is_noticed(&database, "lone_calls", "get_entry", "e.expires_at > r.now", "true"));
+    ck_assert(is_noticed(&database, "lone_calls", "put_entry", "and b.ttl_us is null", ""));
+    database_drop(api.postgres, &database);
+}
+END_TEST
+
+START_TEST(keys_used_once_in_a_call_are_decided_like_others)
+{
+    static const char *const changes[][2] = {
+        {"limits[1] - x.used1, limits[2] - x.used2", "limits[1] - x.used1"},
+        {"least(p.ends_us[p.place1], p.started_us[p.place1] + lengths[1])", "p.ends_us[p.place1]"},
+        {"now_us < e.ends2 then e.ends2", "now_us <= e.ends2 then e.ends2"},
+        {"array_position(s.window_ids, numbers[2])", "2"},
+        {"greatest(case when d.n", "least(case when d.n"},
+        {"when g.ends2 = 0 then now_us", "when g.ends1 = 0 then now_us"},
+        {"when d.n > smallest then 16", "when d.n > limits[1] then 16"},
+        {"count(*) = 1 and not bool_or(refunds[i])", "count(*) = 1"},
+        {"where g.i <> all (done)", ""},
+    };
+    struct database database;
+    PGconn *connection = with_a_still_clock(&database);
+    sql_run(connection, "begin");
+    char *found = difference(connection, "keys_used_once");
+    ck_assert_msg(!found, "%s", found);
+    sql_run(connection, "rollback");
+    PQfinish(connection);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        ck_assert_msg(is_noticed(&database, "keys_used_once", "use_quotas", changes[i][0], changes[i][1]),
+                      "nobody notices: %s", changes[i][1]);
     database_drop(api.postgres, &database);
 }
 END_TEST
@@ -97,6 +127,6 @@ END_TEST
 Suite *lone_calls_suite(void)
 {
     const TTest *const tests[] = {lone_calls_do_what_calls_for_many_do, plain_writes_travel_with_others,
-                                  NULL};
+                                  keys_used_once_in_a_call_are_decided_like_others, NULL};
     return api_suite_bare("lone_calls", tests);
 }
