@@ -2,6 +2,7 @@
 // a use of a key that no other of its call is of: both must do and say the same.
 #include "api.h"
 
+#include "support/clock.h"
 #include "support/scratch.h"
 
 static PGconn *with_a_still_clock(struct database *database)
@@ -59,9 +60,29 @@ START_TEST(lone_calls_do_what_calls_for_many_do)
 }
 END_TEST
 
-START_TEST(keys_used_once_in_a_call_are_decided_like_others)
+struct change {
+    const char *was, *is;
+};
+
+// Fails when the comparisons of a file find a difference, or one of the function's changes goes unnoticed.
+static void compare_both_ways(const char *file, const char *function, const struct change *changes,
+                              size_t count)
 {
-    static const char *const changes[][2] = {
+    struct database database;
+    PGconn *connection = with_a_still_clock(&database);
+    sql_run(connection, "begin");
+    char *found = difference(connection, file);
+    ck_assert_msg(!found, "%s", found);
+    PQfinish(connection);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(is_noticed(&database, file, function, changes[i].was, changes[i].is),
+                      "nobody notices: %s", changes[i].is);
+    database_drop(api.postgres, &database);
+}
+
+START_TEST(keys_of_quotas_used_once_are_decided_like_others)
+{
+    static const struct change quotas[] = {
         {"limits[1] - x.used1, limits[2] - x.used2", "limits[1] - x.used1"},
         {"least(p.ends_us[p.place1], p.started_us[p.place1] + lengths[1])", "p.ends_us[p.place1]"},
         {"now_us < e.ends2 then e.ends2", "now_us <= e.ends2 then e.ends2"},
@@ -72,16 +93,72 @@ START_TEST(keys_used_once_in_a_call_are_decided_like_others)
         {"count(*) = 1 and not bool_or(refunds[i])", "count(*) = 1"},
         {"where g.i <> all (done)", ""},
     };
+    compare_both_ways("quotas_used_once", "use_quotas", quotas, sizeof quotas / sizeof quotas[0]);
+}
+END_TEST
+
+START_TEST(keys_of_rate_limits_used_once_are_decided_like_others)
+{
+    static const struct change rates[] = {
+        {"when r.rate_count = counts[w] and r.rate_us = uss[w]", "when true"},
+        {"row_at, greatest(t0_us, r.at_us)", "row_at, coalesce(r.at_us, t0_us)"},
+        {"ns[x.i] <= x.left_over", "ns[x.i] < x.left_over"},
+        {"greatest(c.left_over, 0)", "c.left_over"},
+        {"when ns[c.i] > bursts[w] then 16", "when ns[c.i] > c.left_over then 16"},
+        {"then c.left_over - ns[c.i] else", "then c.left_over else"},
+        {"where g.i <> all (done)", ""},
+    };
+    compare_both_ways("rates_used_once", "use_rate_limits", rates, sizeof rates / sizeof rates[0]);
+}
+END_TEST
+
+static bool is_waited_for(void *user)
+{
+    return sql_number(user, "select count(*) from pg_locks where not granted") > 0;
+}
+
+// The sweeper holds no lock of a name: it may free or move a row between the look at it and the write.
+START_TEST(uses_of_rows_that_the_sweeper_takes_meanwhile_are_kept)
+{
+    static const char uses[] =
+        "select count(*) from (select array_fill(1::smallint, array[12]) as w, array_agg(i::smallint) as o, "
+        "array_agg(('k' || i)::bytea) as p, array_fill(1::bigint, array[12]) as n, array_fill(false, "
+        "array[12]) as f from generate_series(1, 12) i) a, holdfast.%s u where u.status = 0";
+    static const struct {
+        const char *table, *call, *used;
+    } kinds[] = {
+        {"quotas", "use_quotas('{quotas}', w, o, p, n, f)", "select sum(used[1]) from holdfast.quotas"},
+        {"rate_limits", "use_rate_limits('{rate_limits}', w, o, p, n)",
+         "select sum(debt / rate_us) from holdfast.rate_limits"},
+    };
+    static const char *const sweeps[] = {"update holdfast.%s set slot = slot + 1", "delete from holdfast.%s"};
     struct database database;
     PGconn *connection = with_a_still_clock(&database);
-    sql_run(connection, "begin");
-    char *found = difference(connection, "keys_used_once");
-    ck_assert_msg(!found, "%s", found);
-    sql_run(connection, "rollback");
+    PGconn *sweeper = database_connect(&database);
+    sql_run(connection, "set plan_cache_mode = force_generic_plan");
+    sql_run(connection, "select holdfast.declare_quota('quotas', '{a}', '{10}', '{3600000000}')");
+    sql_run(connection, "select holdfast.declare_rate_limit('rate_limits', 1, 3600000000, 10, null)");
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
+        char *call = scratch_printf(uses, kinds[kind].call);
+        ck_assert_int_eq(sql_number(connection, "%s", call), 12);
+        for (int i = 0; i < 2; i++) {
+            char *sweep = scratch_printf(sweeps[i], kinds[kind].table);
+            sql_run(sweeper, "begin");
+            sql_run(sweeper, "%s", sweep);
+            ck_assert(PQsendQuery(connection, call));
+            ck_assert(clock_wait(is_waited_for, sweeper, 10000));
+            sql_run(sweeper, "commit");
+            PGresult *result = PQgetResult(connection);
+            ck_assert_str_eq(PQgetvalue(result, 0, 0), "12");
+            PQclear(result);
+            ck_assert_ptr_null(PQgetResult(connection));
+            ck_assert_int_eq(sql_number(connection, "%s", kinds[kind].used), 12 * (i + 2));
+            free(sweep);
+        }
+        free(call);
+    }
+    PQfinish(sweeper);
     PQfinish(connection);
-    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
-        ck_assert_msg(is_noticed(&database, "keys_used_once", "use_quotas", changes[i][0], changes[i][1]),
-                      "nobody notices: %s", changes[i][1]);
     database_drop(api.postgres, &database);
 }
 END_TEST
@@ -126,7 +203,13 @@ END_TEST
 
 Suite *lone_calls_suite(void)
 {
-    const TTest *const tests[] = {lone_calls_do_what_calls_for_many_do, plain_writes_travel_with_others,
-                                  keys_used_once_in_a_call_are_decided_like_others, NULL};
+    const TTest *const tests[] = {
+        lone_calls_do_what_calls_for_many_do,
+        plain_writes_travel_with_others,
+        keys_of_quotas_used_once_are_decided_like_others,
+        keys_of_rate_limits_used_once_are_decided_like_others,
+        uses_of_rows_that_the_sweeper_takes_meanwhile_are_kept,
+        NULL,
+    };
     return api_suite_bare("lone_calls", tests);
 }
