@@ -213,6 +213,7 @@ static void run_each_alone(struct sealed_batch *batch)
     while (write) {
         struct sealed_write *next = write->next;
         struct sealed_batch *own = batch_new(batch->writes, batch->transaction.name, true);
+        own->transaction.until = batch->transaction.until;
         add(own, write);
         run(own);
         write = next;
@@ -298,7 +299,6 @@ static void never_begun(struct transaction *transaction, const char *detail)
 static void run(struct sealed_batch *batch)
 {
     batch->runs++;
-    batch->transaction.until = 0;
     batch->transaction.begun = begun;
     batch->transaction.refused = never_begun;
     transaction_begin(batch->writes->context->store, &batch->transaction);
