@@ -7,6 +7,7 @@
 #include "store/call_report.h"
 #include "store/internal.h"
 #include "store/session.h"
+#include "store/waiting.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,23 +63,6 @@ static void interest(struct connection *connection, uint32_t events)
 
 // --- losing the connection
 // --------------------------------------------------------------------------------------------
-
-static void drop_waiting(struct connection *connection, const char *detail)
-{
-    for (int i = 0; i < connection->lane_count; i++) {
-        struct lane *lane = &connection->lanes[i];
-        struct operation *operation = lane->head;
-        lane->head = NULL;
-        lane->tail = &lane->head;
-        while (operation) {
-            struct operation *next = operation->next;
-            operation->next = NULL;
-            connection->waiting--;
-            operation_finish(operation, OUTCOME_UNAVAILABLE, detail);
-            operation = next;
-        }
-    }
-}
 
 // Calls under way when the connection broke: what certainly did nothing goes back to its lane; a sent write
 // is unknown.
@@ -151,8 +135,11 @@ static void connection_lost(struct connection *connection, const char *event)
     close_socket(connection);
     connection->state = CONNECTION_AWAY;
     settle_calls(connection);
+    // What has waited for the database's whole timeout already is not put off by it once more.
+    waiting_drop_older(connection, timestamp_monotonic() - connection->options->timeout,
+                       "the database does not answer");
     if (connection->role == ROLE_TRANSACTION) // what came before is gone, so nothing is sent again
-        drop_waiting(connection, "the connection to the database broke");
+        waiting_drop(connection, "the connection to the database broke");
     if (was_ready) {
         count_add(&connection->options->counts->losses[connection->role], 1);
         connection->backoff = BACKOFF_FIRST;
@@ -161,7 +148,7 @@ static void connection_lost(struct connection *connection, const char *event)
         return;
     }
     connection->lost_while_ready = false;
-    drop_waiting(connection, "the database cannot be reached");
+    waiting_drop(connection, "the database cannot be reached");
     back_off(connection);
 }
 
@@ -584,7 +571,7 @@ static void timer_fired(struct timer *timer)
     if (connection->state != CONNECTION_READY) {
         int64_t age = now - connection->opening_since;
         if (age > patience(connection))
-            drop_waiting(connection, "the database does not answer");
+            waiting_drop(connection, "the database does not answer");
         if (age > OPENING_LIMIT) {
             connection_lost(connection, "database_unreachable");
             return;
@@ -623,7 +610,7 @@ void connection_stop(struct connection *connection)
     close_socket(connection);
     connection->state = CONNECTION_AWAY;
     settle_calls(connection);
-    drop_waiting(connection, "the service is shutting down");
+    waiting_drop(connection, "the service is shutting down");
     buffer_free(&connection->scratch);
 }
 

@@ -10,6 +10,7 @@
 #include "support/scratch.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -272,6 +273,58 @@ START_TEST(frozen_database)
     postgres_thaw(api.postgres);
     expect_back(path);
     ck_assert_int_eq(service_pid(api.service), pid);
+    end_own();
+}
+END_TEST
+
+// A look at the sessions that read: one that waits for the lock is stopped, so that it falls silent with its
+// call.
+struct silencing {
+    PGconn *connection;
+    struct raw *reader;
+    pid_t stopped[10];
+    int count;
+};
+
+static bool is_answered(void *user)
+{
+    struct silencing *silencing = user;
+    char *pid = sql_text(silencing->connection,
+                         "select coalesce(max(pid), 0) from pg_stat_activity where application_name = "
+                         "'holdfast read/0' and wait_event_type = 'Lock'");
+    pid_t waits = (pid_t)strtol(pid, NULL, 10);
+    free(pid);
+    for (int i = 0; i < silencing->count; i++)
+        if (silencing->stopped[i] == waits)
+            waits = 0;
+    if (waits && silencing->count < 10) {
+        silencing->stopped[silencing->count++] = waits;
+        ck_assert_int_eq(kill(waits, SIGSTOP), 0);
+    }
+    return !raw_silent(silencing->reader, 1);
+}
+
+START_TEST(silent_sessions_do_not_put_a_read_off_again)
+{
+    start_own((const char *const[]){"--database-timeout", "1s", NULL});
+    const char *path = api_entry("silent", "k");
+    ck_status(PUT(path, BODY("v")), 201);
+    PGconn *locker = database_connect(&api.database);
+    struct silencing silencing = {.connection = database_connect(&api.database),
+                                  .reader = raw_connect(service_port(api.service))};
+    sql_run(locker, "begin; lock table holdfast.entries in access exclusive mode");
+    ck_assert(raw_text(silencing.reader, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path));
+    ck_assert(clock_wait(is_answered, &silencing, BACK_MS));
+    for (int i = 0; i < silencing.count; i++)
+        kill(silencing.stopped[i], SIGCONT);
+    struct answer *answer = raw_read(silencing.reader, false, BACK_MS);
+    ck_assert_ptr_nonnull(answer);
+    ck_problem(answer, 503, "unavailable");
+    ck_assert_int_eq(silencing.count, 1);
+    raw_close(silencing.reader);
+    PQfinish(locker);
+    PQfinish(silencing.connection);
+    expect_back(path);
     end_own();
 }
 END_TEST
@@ -620,6 +673,7 @@ Suite *database_away_suite(void)
         database_restarts_under_load,
         ready_means_reads_too,
         frozen_database,
+        silent_sessions_do_not_put_a_read_off_again,
         away_costs_little,
         read_only_database,
         read_only_server_is_left_when_its_calls_have_answered,
