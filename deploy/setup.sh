@@ -10,7 +10,7 @@ sudo_options=()
 readonly build_packages='gcc libc6-dev make cmake pkg-config libmicrohttpd-dev libgnutls28-dev libjansson-dev libpq-dev
     libsodium-dev libcurl4-openssl-dev libyaml-dev uthash-dev curl'
 # shellcheck disable=SC2034
-readonly test_packages='check openssl iso-codes libfaketime clang-format shellcheck jq libevent-2.1-7 libc-ares2'
+readonly test_packages='check openssl iso-codes libfaketime clang-format shellcheck jq nftables libevent-2.1-7 libc-ares2'
 
 say() {
     printf '==> %s\n' "$*"
