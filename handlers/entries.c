@@ -71,8 +71,8 @@ enum take_result {
 
 #define TAKE_COLUMN_TYPES COLUMN_BYTEA, COLUMN_INT2, COLUMN_TEXT, COLUMN_TEXT
 #define TAKE_STATEMENT(function)                                                                             \
-    .sql = "select * from holdfast." function, .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ANY,   \
-    .columns = TAKE_COLUMNS, .column = {TAKE_COLUMN_TYPES}
+    .sql = "select * from holdfast." function, .form = STATEMENT_SHARED, .writes = true,                     \
+    .changes_entries = true, .keys = KEYS_ANY, .columns = TAKE_COLUMNS, .column = {TAKE_COLUMN_TYPES}
 
 static const struct statement delete_entries = {.name = "delete_entries",
                                                 .role = ROLE_WRITE,
@@ -83,6 +83,7 @@ static const struct statement delete_fenced_entries = {
     .form = STATEMENT_SHARED,
     .role = ROLE_WRITE,
     .writes = true,
+    .changes_entries = true,
     .keys = KEYS_ANY,
     .columns = DELETE_FENCED_COLUMNS,
     .column = {TAKE_COLUMN_TYPES, FENCE_COLUMN_TYPES},

@@ -44,6 +44,7 @@ static const struct statement add_entries = {
     .form = STATEMENT_SHARED,
     .role = ROLE_WRITE,
     .writes = true,
+    .changes_entries = true,
     .keys = KEYS_ANY,
     .columns = ADD_COLUMNS,
     .column = {ADD_COLUMN_TYPES},

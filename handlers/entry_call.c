@@ -36,13 +36,13 @@ static const struct statement get_large_fork_entry = {
     .sql =                                                                                                   \
         "select * from holdfast.put_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",   \
     .lone = "select * from holdfast.put_entry($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",           \
-    .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ONCE, .columns = PUT_COLUMNS,                     \
-    .column = {PUT_COLUMN_TYPES}
+    .form = STATEMENT_SHARED, .writes = true, .changes_entries = true, .keys = KEYS_ONCE,                    \
+    .columns = PUT_COLUMNS, .column = {PUT_COLUMN_TYPES}
 #define PUT_FENCED_STATEMENT                                                                                 \
     .sql = "select * from holdfast.put_fenced_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "   \
            "$13, $14, $15, $16, $17)",                                                                       \
-    .form = STATEMENT_SHARED, .writes = true, .keys = KEYS_ONCE, .columns = PUT_FENCED_COLUMNS,              \
-    .column = {PUT_COLUMN_TYPES, FENCE_COLUMN_TYPES}
+    .form = STATEMENT_SHARED, .writes = true, .changes_entries = true, .keys = KEYS_ONCE,                    \
+    .columns = PUT_FENCED_COLUMNS, .column = {PUT_COLUMN_TYPES, FENCE_COLUMN_TYPES}
 
 #define PUT_FORK_STATEMENT                                                                                   \
     .sql = "select * from holdfast.put_fork_entries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "     \

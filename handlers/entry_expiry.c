@@ -36,6 +36,7 @@ static const struct statement expire_entries = {
     .form = STATEMENT_SHARED,
     .role = ROLE_WRITE,
     .writes = true,
+    .changes_entries = true,
     .keys = KEYS_ONCE,
     .columns = EXPIRE_COLUMNS,
     .column = {EXPIRE_COLUMN_TYPES},

@@ -274,7 +274,7 @@ static void use_done(struct operation *operation, const struct outcome *outcome)
     read_use(outcome, &use);
     if (status == LIMITER_BEYOND) {
         reply_over_limit(request, PROBLEM_INVALID, "n", smallest_limit(&use),
-                         "n is above the smallest limit: it could never pass");
+                         "n is above the smallest limit: so many are never used at once");
         return;
     }
     if (!outcome_null(outcome, 0, USED_POSITION))

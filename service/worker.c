@@ -32,8 +32,9 @@ enum {
     CROWD_LASTS = 1000,   // microseconds after more were under way
 };
 
-// What a worker waits for. Each is awaited for so many microseconds without sleep, if it came within them the last time:
-// a database near by reads, and a caller in a loop asks, within the tens; a commit waits for a disk.
+// What a worker waits for. Each is awaited for so many microseconds without sleep, if it came within them the
+// last time: a database near by reads, and a caller in a loop asks, within the tens; a commit waits for a
+// disk.
 enum awaited { AWAITED_REQUEST, AWAITED_READ, AWAITED_COMMIT, AWAITED };
 
 static const int64_t poll_limits[AWAITED] = {100, 100, 400};
@@ -78,8 +79,8 @@ static void look_for_stop(struct worker *worker)
     worker->stops_seen = stops;
 }
 
-// While few clients ask, time is lost with sleeping and waking alone; while many do, there is always something to do,
-// and the processor is theirs and the database's.
+// While few clients ask, time is lost with sleeping and waking alone; while many do, there is always
+// something to do, and the processor is theirs and the database's.
 static void choose_how_to_wait(struct worker *worker)
 {
     struct store_under_way under_way = store_under_way(worker->context.store);
@@ -93,10 +94,17 @@ static void choose_how_to_wait(struct worker *worker)
     loop_busy_poll(worker->context.loop, few ? &worker->awaited[awaited] : NULL);
 }
 
+static void entry_changed(void *user, struct bytes bucket, struct bytes path)
+{
+    struct worker *worker = user;
+    listen_changed(worker->context.listen, bucket, path, LISTEN_ENTRIES);
+}
+
 static void turn_end(void *user)
 {
     struct worker *worker = user;
     look_for_stop(worker);
+    listen_call(worker->context.listen);
     store_flush(worker->context.store);
     if (worker->polls)
         choose_how_to_wait(worker);
@@ -178,6 +186,8 @@ static bool build(struct worker *worker, const struct worker_parts *parts)
         .counts = context->counts,
         .slow = options->slow,
         .worker = parts->place,
+        .changed = entry_changed,
+        .user = worker,
         .pooled = options->listen_database != NULL,
     };
     context->store = store_new(context->loop, &store);

@@ -9,7 +9,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { EVENTS_A_TURN = 256 };
+enum {
+    EVENTS_A_TURN = 256,
+    PUT_OFF = 250,     // microseconds between two looks: somebody else had the processor meanwhile
+    REST = 100 * 1000, // and is left it for so long
+};
 
 struct loop {
     int epoll;
@@ -21,6 +25,7 @@ struct loop {
     int64_t (*turn)(void *user);
     void *turn_user;
     struct busy_poll *poll;
+    int64_t rests_until; // not to be busy before
     bool stopped;
 };
 
@@ -180,14 +185,20 @@ void loop_busy_poll(struct loop *loop, struct busy_poll *poll)
     loop->poll = poll;
 }
 
-// Until there is an event, or for the limit.
+// Until there is an event, or for the limit. Where processors are short, whoever is busy with waiting is put
+// off by those it waits for.
 static int look_again_and_again(struct loop *loop, struct epoll_event *events, int64_t began)
 {
-    int n;
-    do {
-        n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, 0);
-    } while (n == 0 && timestamp_monotonic() - began < loop->poll->limit);
-    return n;
+    int64_t looked = began;
+    for (;;) {
+        int n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, 0);
+        int64_t now = timestamp_monotonic();
+        if (now - looked > PUT_OFF)
+            loop->rests_until = now + REST;
+        if (n != 0 || now - began >= loop->poll->limit)
+            return n;
+        looked = now;
+    }
 }
 
 // What epoll_wait gives, which may be nothing.
@@ -198,7 +209,7 @@ static int await_events(struct loop *loop, struct epoll_event *events, int64_t t
         return epoll_wait(loop->epoll, events, EVENTS_A_TURN, wait);
     int64_t began = timestamp_monotonic();
     int n = 0;
-    if (loop->poll->last < loop->poll->limit)
+    if (loop->poll->last < loop->poll->limit && began >= loop->rests_until)
         n = look_again_and_again(loop, events, began);
     if (n == 0)
         n = epoll_wait(loop->epoll, events, EVENTS_A_TURN, wait);

@@ -21,8 +21,8 @@ struct timer {
 };
 
 // A wait that is often short. A thread that sleeps is late by tens of microseconds, and a processor that had
-// nothing else to do by more, so while waits end within `limit` the loop keeps looking instead. The object is
-// the caller's.
+// nothing else to do by more, so while waits end within `limit` the loop keeps looking instead, unless
+// somebody else wants the processor. The object is the caller's.
 struct busy_poll {
     int64_t limit; // microseconds
     int64_t last;  // how long the last such wait took

@@ -2,6 +2,7 @@
 #include "store/call.h"
 
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "store/item_keys.h"
 
 #include <arpa/inet.h>
@@ -167,7 +168,9 @@ void call_return(struct call *call)
         }
     }
     struct lane *lane = call->lane;
+    int64_t now = timestamp_monotonic();
     for (int i = call->ordinals - 1; i >= 0; i--) {
+        all[i]->waits_since = now;
         if (!lane->head)
             lane->tail = &all[i]->next;
         all[i]->next = lane->head;

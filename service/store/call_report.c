@@ -2,6 +2,7 @@
 #include "store/call_report.h"
 
 #include "base/log.h"
+#include "base/timestamp.h"
 #include "observe/counts.h"
 
 #include <stdio.h>
@@ -53,7 +54,7 @@ static void charge(const struct call *call, int64_t took, int64_t now)
             struct account *account = operation->account;
             if (!account)
                 continue;
-            account->queued += call->sent - operation->submitted;
+            account->queued += call->sent - operation->waits_since;
             account->database += took;
             account->answered = now;
         }
@@ -72,4 +73,11 @@ void call_count_answer(const struct connection *connection, const struct call *c
     charge(call, took, now);
     if (connection->options->slow && took > connection->options->slow)
         complain_of_slowness(connection, call, took);
+}
+
+void call_count_loss(const struct connection *connection, const struct call *call)
+{
+    int64_t now = timestamp_monotonic();
+    charge(call, now - call->sent, now);
+    call_complain(connection, LOG_WARN, "call_lost", call);
 }

@@ -13,3 +13,6 @@ void call_count_refusal(const struct connection *connection, enum call_refusal r
 
 // Counts an answered call, charges its time to the requests in it, and logs it when it was slow.
 void call_count_answer(const struct connection *connection, const struct call *call);
+
+// Charges its time to the requests in a call whose connection broke before its answer came, and logs it.
+void call_count_loss(const struct connection *connection, const struct call *call);

@@ -77,6 +77,8 @@ static void settle_calls(struct connection *connection)
         struct call *next = call->next;
         PQclear(call->result);
         call->result = NULL;
+        if (call->lane)
+            call_count_loss(connection, call);
         bool did_nothing =
             !call->lane || !call->lane->statement->writes || !call->flushed || (call->failed && !call->fatal);
         struct call **list = did_nothing ? &back : &unknown;
@@ -127,10 +129,12 @@ static void back_off(struct connection *connection)
     loop_timer_set(connection->loop, &connection->timer, timestamp_monotonic() + wait);
 }
 
-static void connection_lost(struct connection *connection, const char *event)
+// `reason` is told where libpq knows none.
+static void connection_given_up(struct connection *connection, const char *event, const char *reason)
 {
     char message[300];
-    complain(connection, event, message_of(connection->pg, message, sizeof message));
+    message_of(connection->pg, message, sizeof message);
+    complain(connection, event, message[0] ? message : reason);
     bool was_ready = connection->state == CONNECTION_READY;
     close_socket(connection);
     connection->state = CONNECTION_AWAY;
@@ -150,6 +154,11 @@ static void connection_lost(struct connection *connection, const char *event)
     connection->lost_while_ready = false;
     waiting_drop(connection, "the database cannot be reached");
     back_off(connection);
+}
+
+static void connection_lost(struct connection *connection, const char *event)
+{
+    connection_given_up(connection, event, "it broke");
 }
 
 // --- opening
@@ -470,8 +479,18 @@ static void setup_answered(struct connection *connection, const struct call *cal
         session_ready(connection);
 }
 
+static void tell_changes(const struct connection *connection, const struct call *call)
+{
+    const struct store_options *options = connection->options;
+    if (!call->lane->statement->changes_entries || !options->changed || connection->role == ROLE_TRANSACTION)
+        return;
+    for (int i = 0; i < call->count; i++)
+        options->changed(options->user, call->operations[i]->bucket, call->operations[i]->key);
+}
+
 static void answered(struct connection *connection, struct call *call)
 {
+    tell_changes(connection, call);
     call_count_answer(connection, call);
     call_deliver(call);
 }
@@ -557,14 +576,14 @@ static void timer_fired(struct timer *timer)
     }
     if (connection->state == CONNECTION_READY || connection->state == CONNECTION_SETUP) {
         if (connection->first && now - connection->first->sent > connection->options->timeout) {
-            connection_lost(connection, "database_silent");
+            connection_given_up(connection, "database_silent", "no answer in time");
             return;
         }
     }
     if (connection->state == CONNECTION_READY && connection->options->choice && takes_no_writes(connection)) {
         connection->leaving = true;
         if (!connection->first) {
-            connection_lost(connection, "database_read_only");
+            connection_given_up(connection, "database_read_only", "it takes no more writes");
             return;
         }
     }
@@ -680,6 +699,7 @@ void connection_submit(struct connection *connection, struct operation *operatio
     operation->attempts = 0;
     operation->alone = false;
     operation->submitted = loop_now(connection->loop);
+    operation->waits_since = operation->submitted;
     operation->turn = connection->turn++;
     operation->size = operation_size(operation);
     if (operation->statement->keys == KEYS_ONCE)
@@ -757,5 +777,5 @@ bool connection_idle(const struct connection *connection)
 void connection_renew(struct connection *connection)
 {
     if (connection->pg)
-        connection_lost(connection, "database_session_ended");
+        connection_given_up(connection, "database_session_ended", "what it did was not to be kept");
 }

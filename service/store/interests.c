@@ -167,6 +167,16 @@ void interests_mark_told(struct interests *all, const char *notification)
         mark_slot(all, bucket, topic, path);
 }
 
+void interests_mark_path(struct interests *all, struct bytes bucket, struct bytes path,
+                         enum listen_topic topic)
+{
+    struct waited_bucket *waited = NULL;
+    if (all->buckets)
+        HASH_FIND(hh, all->buckets, bucket.data, bucket.size, waited);
+    if (waited && waited->interests)
+        mark_slot(all, waited->hash, (char)topic, told_hash(path));
+}
+
 void interests_call_due(struct interests *all)
 {
     while (all->due) {

@@ -58,6 +58,8 @@ void interests_forget_bucket(struct interests *all, struct waited_bucket *bucket
 void interests_mark(struct interests *all, struct interest *interest);
 void interests_mark_bucket(struct interests *all, struct waited_bucket *bucket);
 void interests_mark_told(struct interests *all, const char *notification);
+void interests_mark_path(struct interests *all, struct bytes bucket, struct bytes path,
+                         enum listen_topic topic);
 
 // Calls those who are due now, and those whom the calls make due.
 void interests_call_due(struct interests *all);

@@ -656,6 +656,16 @@ void listen_remove(struct listen *listen, struct interest *interest)
         interests_forget_bucket(&listen->all, bucket);
 }
 
+void listen_changed(struct listen *listen, struct bytes bucket, struct bytes path, enum listen_topic topic)
+{
+    interests_mark_path(&listen->all, bucket, path, topic);
+}
+
+void listen_call(struct listen *listen)
+{
+    interests_call_due(&listen->all);
+}
+
 void listen_to_tokens(struct listen *listen, void (*changed)(void *user), void *user)
 {
     listen->tokens_changed = changed;

@@ -58,6 +58,11 @@ void listen_add(struct listen *listen, struct interest *interest);
 // Allowed at any time, once; no callback of this interest comes after it.
 void listen_remove(struct listen *listen, struct interest *interest);
 
+// Somebody in this worker changed it, and that is committed: those of this worker who wait for it are spared
+// the way of the notification, which reaches them too. They are called by listen_call.
+void listen_changed(struct listen *listen, struct bytes bucket, struct bytes path, enum listen_topic topic);
+void listen_call(struct listen *listen);
+
 // Has `changed` called, from the loop, whenever somebody tells that tokens were made or revoked; once for a
 // session. What is told while nobody can listen is told to nobody.
 void listen_to_tokens(struct listen *listen, void (*changed)(void *user), void *user);

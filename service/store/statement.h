@@ -66,6 +66,7 @@ struct statement {
     bool writes;     // not repeated blindly after it was sent
     bool only_reads; // changes nothing, whatever its role: it does not matter what the database issued before
     bool begins;     // opens a transaction of several calls, which keeps its session until it ends
+    bool changes_entries; // STATEMENT_SHARED: those of the operations' keys, which somebody may wait for
     enum key_rule keys;
     uint16_t columns;
     enum column_type column[STATEMENT_COLUMNS];

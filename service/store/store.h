@@ -71,8 +71,9 @@ struct operation {
     struct operation *next;
     struct operation *stands_for; // the earlier operation that this one collapsed onto itself
     uint64_t key_hash;
-    int64_t submitted; // loop time
-    uint64_t turn;     // order of arrival over all statements of a connection
+    int64_t submitted;   // loop time
+    int64_t waits_since; // the same, or when it came back from a call that failed
+    uint64_t turn;       // order of arrival over all statements of a connection
     size_t size;
     uint16_t ordinal; // in its call, from 1
     uint8_t attempts;
@@ -116,6 +117,10 @@ struct store_options {
     int64_t timeout;        // microseconds after which an unanswered call counts as a broken connection
     unsigned queue_limit;   // operations waiting in one connection before more are refused as unavailable
     bool choice;            // the address names several servers: the one that takes writes is wanted
+    // Comes, unless it is NULL, for each entry that a committed call may have changed, before the call's
+    // operations are done.
+    void (*changed)(void *user, struct bytes bucket, struct bytes path);
+    void *user;
     bool pooled; // `connection` leads through a pooler: the next transaction may be in another session
     struct counts *counts; // what the store counts; outlives it
     int64_t slow;          // microseconds beyond which a call gets a line in the log; 0: none does

@@ -304,6 +304,27 @@ static bool is_answered(void *user)
     return !raw_silent(silencing->reader, 1);
 }
 
+// The number behind `member` in the line of the service's log that has both texts; -1 without such a line.
+static long long logged_number(const char *event, const char *id, const char *member)
+{
+    char *log = scratch_read(service_log(api.service), NULL);
+    long long number = -1;
+    char *rest = log;
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        const char *at = strstr(line, event) && strstr(line, id) ? strstr(line, member) : NULL;
+        if (at)
+            number = strtoll(at + strlen(member), NULL, 10);
+    }
+    free(log);
+    return number;
+}
+
+static bool is_reported(void *user)
+{
+    (void)user;
+    return logged_number("\"slow_request\"", "put-off", "\"database_us\":") >= 900 * 1000;
+}
+
 START_TEST(silent_sessions_do_not_put_a_read_off_again)
 {
     start_own((const char *const[]){"--database-timeout", "1s", NULL});
@@ -313,7 +334,8 @@ START_TEST(silent_sessions_do_not_put_a_read_off_again)
     struct silencing silencing = {.connection = database_connect(&api.database),
                                   .reader = raw_connect(service_port(api.service))};
     sql_run(locker, "begin; lock table holdfast.entries in access exclusive mode");
-    ck_assert(raw_text(silencing.reader, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path));
+    ck_assert(
+        raw_text(silencing.reader, "GET %s HTTP/1.1\r\nHost: h\r\nX-Request-Id: put-off\r\n\r\n", path));
     ck_assert(clock_wait(is_answered, &silencing, BACK_MS));
     for (int i = 0; i < silencing.count; i++)
         kill(silencing.stopped[i], SIGCONT);
@@ -321,6 +343,9 @@ START_TEST(silent_sessions_do_not_put_a_read_off_again)
     ck_assert_ptr_nonnull(answer);
     ck_problem(answer, 503, "unavailable");
     ck_assert_int_eq(silencing.count, 1);
+    // The log says which request it was, and that it was the database that took so long.
+    ck_assert_int_ge(logged_number("\"call_lost\"", "put-off", "\"request_ids\":"), 0);
+    ck_assert(clock_wait(is_reported, NULL, BACK_MS));
     raw_close(silencing.reader);
     PQfinish(locker);
     PQfinish(silencing.connection);

@@ -59,6 +59,25 @@ static void expect_many(int limit_ms)
     }
 }
 
+START_TEST(writes_of_the_same_replica_need_no_notification)
+{
+    api.database = database_new(api.postgres, DATABASE_MIGRATED);
+    PGconn *connection = database_connect(&api.database);
+    start_two(api.database.url);
+    http_client_free(api.client);
+    api.client = http_client_new(service_url(api.service)); // where the waits are
+    sql_run(connection,
+            "create or replace function holdfast.notify_waiters(name text, place smallint, which smallint[], "
+            "paths bytea[], topic text) returns boolean language sql as 'select true'");
+    park_many(connection);
+    write_many();
+    expect_many(WAIT_PATIENCE);
+    PQfinish(connection);
+    end_two();
+    database_drop(api.postgres, &api.database);
+}
+END_TEST
+
 static void cut_listeners(PGconn *connection)
 {
     sql_run(connection, "select pg_terminate_backend(pid) from pg_stat_activity where %s", IS_LISTENER);
@@ -272,6 +291,7 @@ END_TEST
 Suite *wait_faults_suite(void)
 {
     const TTest *const tests[] = {
+        writes_of_the_same_replica_need_no_notification,
         killed_listener_loses_nothing,
         deaf_listener_is_found_out,
         database_that_restarts_loses_no_wait,

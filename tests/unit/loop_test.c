@@ -4,7 +4,9 @@
 #include "base/timestamp.h"
 #include "loop/loop.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,14 +116,52 @@ START_TEST(without_a_busy_poll_the_loop_sleeps)
 }
 END_TEST
 
+// --- a processor that somebody else wants
+// ---------------------------------------------------------------------------------------------
+
+static int64_t used_before; // of the processor, when the second wait begins
+
+// As a thread that gets the processor while the loop looks.
+static void take_the_processor(int signal)
+{
+    (void)signal;
+    int64_t until = timestamp_monotonic() + 2000;
+    while (timestamp_monotonic() < until) {
+    }
+}
+
+static void begin_second_wait(struct timer *timer)
+{
+    struct fixture *fixture = (struct fixture *)((char *)timer - offsetof(struct fixture, timer));
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), 0);
+    fixture->poll.last = 0;
+    fixture->timer.fire = write_now;
+    loop_timer_set(fixture->loop, timer, timestamp_monotonic() + 2 * LIMIT);
+    used_before = processor_time();
+}
+
+START_TEST(who_was_put_off_while_looking_sleeps)
+{
+    struct fixture fixture;
+    start(&fixture);
+    fixture.timer.fire = begin_second_wait;
+    ck_assert_ptr_ne(signal(SIGALRM, take_the_processor), SIG_ERR);
+    struct itimerval often = {.it_value.tv_usec = LIMIT / 4, .it_interval.tv_usec = LIMIT / 4};
+    ck_assert_int_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+    loop_timer_set(fixture.loop, &fixture.timer, timestamp_monotonic() + 2 * LIMIT);
+    loop_run(fixture.loop);
+    ck_assert_int_lt(processor_time() - used_before, LIMIT / 2);
+    signal(SIGALRM, SIG_DFL);
+    end(&fixture);
+}
+END_TEST
+
 Suite *loop_suite(void)
 {
     const TTest *const tests[] = {
-        event_that_is_there_ends_a_busy_wait,
-        timer_behind_a_busy_wait_fires,
-        long_waits_are_slept_through,
-        without_a_busy_poll_the_loop_sleeps,
-        NULL,
+        event_that_is_there_ends_a_busy_wait, timer_behind_a_busy_wait_fires,
+        long_waits_are_slept_through,         without_a_busy_poll_the_loop_sleeps,
+        who_was_put_off_while_looking_sleeps, NULL,
     };
     return suite_of("loop", tests);
 }
