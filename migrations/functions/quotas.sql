@@ -139,7 +139,11 @@ begin
                                            array_position(s.window_ids, numbers[1]) as place1,
                                            array_position(s.window_ids, numbers[2]) as place2
                                     from unnest(plain) i
-                                    left join holdfast.quotas s on s.bucket_id = ids[w] and s.path = paths[i] offset 0) p
+                                    -- By itself for each path: joined, a young table's rows would all be read.
+                                    left join lateral (
+                                        select x.ctid, x.* from holdfast.quotas x
+                                        where x.bucket_id = ids[w] and x.path = paths[i] offset 0) s on true
+                                    offset 0) p
                                 offset 0) e
                             offset 0) x
                         offset 0) g

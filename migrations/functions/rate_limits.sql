@@ -177,7 +177,11 @@ begin
                                         else holdfast.debt_after(r.debt, r.at_us, r.rate_count, r.rate_us, counts[w], uss[w],
                                                                  sinces[w], greatest(t0_us, r.at_us)) end as debt
                             from unnest(plain) i
-                            left join holdfast.rate_limits r on r.bucket_id = ids[w] and r.path = paths[i] offset 0) d
+                            -- By itself for each path: joined, a young table's rows would all be read.
+                            left join lateral (
+                                select x.ctid, x.* from holdfast.rate_limits x
+                                where x.bucket_id = ids[w] and x.path = paths[i] offset 0) r on true
+                            offset 0) d
                         offset 0) x
                 ), kept as (
                     update holdfast.rate_limits r
