@@ -73,7 +73,8 @@ static const struct option_row rows[] = {
      "let pages of these origins use the service: a list with commas, or *"},
     {"no-ui", NULL, "false", OPTIONS_SERVE, option_switch, FIELD(no_ui), "do not serve the console, /ui"},
     {"no-busy-poll", NULL, "false", OPTIONS_SERVE, option_switch, FIELD(no_busy_poll),
-     "when few requests come, sleep between them at once; else a worker stays awake for some 100 microseconds"},
+     "when few requests come, sleep between them at once; else a worker stays awake for some 100 "
+     "microseconds"},
     {"idle-timeout", "DURATION", "60s", OPTIONS_SERVE, option_duration, FIELD(idle_timeout),
      "how long a connection may be silent"},
     {"header-timeout", "DURATION", "10s", OPTIONS_SERVE, option_duration, FIELD(header_timeout),
