@@ -16,17 +16,24 @@ static PGconn *with_a_still_clock(struct database *database)
     return connection;
 }
 
+static PGresult *run_file(PGconn *connection, const char *file)
+{
+    char *path = scratch_printf(HOLDFAST_CHECKOUT "/tests/api/%s.sql", file);
+    char *statements = scratch_read(path, NULL);
+    free(path);
+    ck_assert_ptr_nonnull(statements);
+    PGresult *result = PQexec(connection, statements);
+    free(statements);
+    return result;
+}
+
 // What the first difference is that the comparisons of a file find; NULL for none.
 static char *difference(PGconn *connection, const char *file)
 {
-    char *path = scratch_printf(HOLDFAST_CHECKOUT "/tests/api/%s.sql", file);
-    char *comparisons = scratch_read(path, NULL);
-    free(path);
-    ck_assert_ptr_nonnull(comparisons);
-    PGresult *result = PQexec(connection, comparisons);
+    PQclear(run_file(connection, "used_once"));
+    PGresult *result = run_file(connection, file);
     char *found = PQresultStatus(result) == PGRES_TUPLES_OK ? NULL : strdup(PQresultErrorMessage(result));
     PQclear(result);
-    free(comparisons);
     return found;
 }
 

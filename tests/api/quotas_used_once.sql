@@ -102,23 +102,5 @@ begin
 end
 $$;
 
-create function pg_temp.compare(call text, n bigint) returns boolean
-language plpgsql
-as $$
-declare
-    d record;
-begin
-    select a.x as one, b.x as other into d
-    from unnest(pg_temp.outcome(call, n, false)) with ordinality a(x, i)
-    full join unnest(pg_temp.outcome(call, n, true)) with ordinality b(x, i) using (i)
-    where a.x is distinct from b.x
-    order by i limit 1;
-    if found then
-        raise exception 'call %, uses of %: as it is %, with others %', call, n, d.one, d.other;
-    end if;
-    return true;
-end
-$$;
-
 select count(*), count(pg_temp.compare(c.call, n))
 from (select distinct u.call from uses u) c, unnest(array[1, 7, 8, 11]) n;

@@ -19,14 +19,20 @@ static struct {
     int allowed_ms;
 } callers = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+const char *reply_in_short(const struct entry_reply *reply, char out[REPLY_SHORT])
+{
+    size_t shown = reply->body.size < 200 ? reply->body.size : 200;
+    snprintf(out, REPLY_SHORT, "%d %.*s", reply->status, (int)shown, (const char *)reply->body.data);
+    return out;
+}
+
 static void complain(const struct entry_request *request, const struct entry_reply *reply, const char *what,
                      int64_t took)
 {
     pthread_mutex_lock(&callers.lock);
     if (!callers.complaint[0])
-        snprintf(callers.complaint, COMPLAINT, "%s %s: %s after %lld ms: %d %.*s", request->method,
-                 request->target, what, (long long)took, reply->status,
-                 (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+        snprintf(callers.complaint, COMPLAINT, "%s %s: %s after %lld ms: %s", request->method,
+                 request->target, what, (long long)took, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     pthread_mutex_unlock(&callers.lock);
     atomic_store(&callers.broken, true);
 }

@@ -28,6 +28,10 @@ void caller_ask_on(struct entry_client *connection, const struct entry_request *
 // 503 with the kind outcome_unknown, or no answer: it may have been done.
 bool reply_is_doubtful(const struct entry_reply *reply);
 
+// A reply's status and the first 200 bytes of its body, for a complaint; written to `out` and given back.
+enum { REPLY_SHORT = 216 };
+const char *reply_in_short(const struct entry_reply *reply, char out[REPLY_SHORT]);
+
 // Every request of this process may take so much longer, since the process is stopped meanwhile.
 void callers_allow(int ms);
 

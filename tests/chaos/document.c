@@ -82,9 +82,8 @@ static void complain(struct client *client, const char *what, long long number,
                      const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "%s, client %u, %lld: %d %.*s", what,
-                 client->number, number, reply->status,
-                 (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "%s, client %u, %lld: %s", what, client->number,
+                 number, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&document.broken, true);
 }
 

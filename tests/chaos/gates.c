@@ -49,8 +49,8 @@ static struct {
 static void complain(struct client *client, const char *what, const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "%s: %d %.*s", what, reply->status,
-                 (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "%s: %s", what,
+                 reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&gates.broken, true);
 }
 

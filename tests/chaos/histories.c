@@ -69,8 +69,8 @@ static void record(struct client *client, const struct recorded *recorded)
 
 static void complain(struct client *client, const struct entry_reply *reply)
 {
-    snprintf(client->complaint, sizeof client->complaint, "a call was answered %d %.*s", reply->status,
-             (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+    snprintf(client->complaint, sizeof client->complaint, "a call was answered %s",
+             reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&histories.broken, true);
 }
 

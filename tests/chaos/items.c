@@ -65,8 +65,8 @@ static bool is_over(void)
 static void complain(struct client *client, const char *what, const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "%s: %d %.*s", what, reply->status,
-                 (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "%s: %s", what,
+                 reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&items.broken, true);
 }
 

@@ -40,9 +40,8 @@ static struct {
 
 static void complain(struct client *client, const struct entry_reply *reply)
 {
-    snprintf(client->complaint, sizeof client->complaint, "key %u-%lld was answered %d %.*s", client->number,
-             (long long)client->count, reply->status, (int)(reply->body.size < 200 ? reply->body.size : 200),
-             (const char *)reply->body.data);
+    snprintf(client->complaint, sizeof client->complaint, "key %u-%lld was answered %s", client->number,
+             (long long)client->count, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&keyed.broken, true);
 }
 

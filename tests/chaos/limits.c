@@ -50,8 +50,8 @@ static struct {
 
 static void complain(struct client *client, const char *target, const struct entry_reply *reply)
 {
-    snprintf(client->complaint, sizeof client->complaint, "%s was answered %d %.*s", target, reply->status,
-             (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+    snprintf(client->complaint, sizeof client->complaint, "%s was answered %s", target,
+             reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&limits.broken, true);
 }
 

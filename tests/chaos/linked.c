@@ -80,9 +80,8 @@ static bool is_over(void)
 static void complain(struct client *client, const char *what, size_t session, const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "session %u-%zu: %s: %d %.*s", client->number,
-                 session, what, reply->status, (int)(reply->body.size < 250 ? reply->body.size : 250),
-                 (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "session %u-%zu: %s: %s", client->number,
+                 session, what, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&linked.broken, true);
 }
 

@@ -45,8 +45,8 @@ static void complain(int key, const char *what, const struct entry_reply *reply)
 {
     pthread_mutex_lock(&once.lock);
     if (!once.complaint[0])
-        snprintf(once.complaint, sizeof once.complaint, "key %d: %s: %d %.*s", key, what, reply->status,
-                 (int)(reply->body.size < 200 ? reply->body.size : 200), (const char *)reply->body.data);
+        snprintf(once.complaint, sizeof once.complaint, "key %d: %s: %s", key, what,
+                 reply_in_short(reply, (char[REPLY_SHORT]){0}));
     pthread_mutex_unlock(&once.lock);
     atomic_store(&once.broken, true);
 }

@@ -51,9 +51,8 @@ static void complain(struct client *client, const char *what, long long version,
                      const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "%s: %lld beside %lld: %d %.*s", what, version,
-                 other, reply->status, (int)(reply->body.size < 200 ? reply->body.size : 200),
-                 (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "%s: %lld beside %lld: %s", what, version,
+                 other, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&order.broken, true);
 }
 

@@ -64,9 +64,8 @@ static bool is_over(void)
 static void complain(struct client *client, const char *what, const struct entry_reply *reply)
 {
     if (!client->complaint[0])
-        snprintf(client->complaint, sizeof client->complaint, "fork %zu of client %u: %s: %d %.*s",
-                 client->forks, client->number, what, reply->status,
-                 (int)(reply->body.size < 250 ? reply->body.size : 250), (const char *)reply->body.data);
+        snprintf(client->complaint, sizeof client->complaint, "fork %zu of client %u: %s: %s", client->forks,
+                 client->number, what, reply_in_short(reply, (char[REPLY_SHORT]){0}));
     atomic_store(&promoted.broken, true);
 }
 
